@@ -1,0 +1,73 @@
+PYTHON ?= python3
+WORKERS ?= 2
+
+VENV := .venv
+BIN := $(VENV)/bin
+DEPS := $(VENV)/.deps
+READY := $(VENV)/.ready
+
+# The tool that writes the lock files, pinned so that everyone's come out alike.
+UV := uv==0.13.7
+COMPILE := pip compile pyproject.toml --quiet --universal --python-version 3.11 --upgrade \
+	--generate-hashes --no-header --no-emit-index-url --no-emit-find-links
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help demo test test-long lint format lock clean
+
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+demo: $(READY) ## Run the fire example
+	@$(BIN)/python examples/fire/demo.py
+
+test: $(READY) ## Run all tests, doctests and documentation examples
+	@$(BIN)/pytest -n $(WORKERS)
+
+test-long: $(READY) ## Run the property tests with 20000 examples each
+	@CEPHEID_EXAMPLES=20000 $(BIN)/pytest -n $(WORKERS) -m "property"
+
+lint: $(READY) ## Check format, lint and types
+	@$(BIN)/ruff format --check
+	@$(BIN)/ruff check
+	@$(BIN)/mypy
+
+format: $(READY) ## Format the code and apply the linter's safe fixes
+	@$(BIN)/ruff check --fix-only
+	@$(BIN)/ruff format
+
+lock: ## Write requirements/*.lock anew, at the latest versions
+	@echo "Locking dependencies into requirements/"
+	@set -e; tmp=$$(mktemp -d); trap 'rm -rf "$$tmp"' EXIT; \
+	$(PYTHON) -m venv "$$tmp"; \
+	"$$tmp/bin/pip" install --quiet --disable-pip-version-check "$(UV)"; \
+	"$$tmp/bin/uv" $(COMPILE) --output-file requirements/run.lock >/dev/null; \
+	"$$tmp/bin/uv" $(COMPILE) --group dev --output-file requirements/dev.lock >/dev/null
+
+clean: ## Remove the environment, caches and build output
+	@rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# The locked packages: made from nothing whenever the lock changes.
+$(DEPS): requirements/run.lock requirements/dev.lock
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
+		echo "Cepheid needs Python 3.11 or later; '$(PYTHON)' is" \
+			"$$($(PYTHON) --version 2>/dev/null || echo 'not installed')."; \
+		echo "Install Python 3.11+, or name one: make PYTHON=python3.12"; \
+		exit 1; } >&2
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
+		echo "'$(PYTHON)' cannot make virtual environments."; \
+		echo "Install its venv module (on Debian and Ubuntu: apt install python3-venv)."; \
+		exit 1; } >&2
+	@echo "Making $(VENV) from requirements/dev.lock"
+	@$(PYTHON) -m venv --clear $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check \
+		--require-hashes -r requirements/dev.lock
+	@touch $@
+
+# The package itself, editable: built with the locked hatchling, so nothing else is fetched.
+$(READY): $(DEPS) pyproject.toml
+	@echo "Installing cepheid into $(VENV)"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check \
+		--no-deps --no-build-isolation -e .
+	@touch $@
