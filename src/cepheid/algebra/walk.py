@@ -1,0 +1,67 @@
+"""Ways through the algebra that do not care which node they meet."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import fields
+from functools import cache
+from typing import TypeVar
+
+from cepheid.algebra.expressions import (
+    Attribute,
+    Collected,
+    EventPredicate,
+    Instant,
+    Item,
+    Node,
+    Parameter,
+)
+from cepheid.algebra.patterns import Pick
+from cepheid.algebra.rules import Rule
+
+N = TypeVar("N", bound=Node)
+
+
+@cache
+def _field_names(kind: type[Node]) -> tuple[str, ...]:
+    return tuple(item.name for item in fields(kind) if item.name != "span")
+
+
+def walk(node: Node | None) -> Iterator[Node]:
+    """The node and everything below it, parents first, in the order of the text."""
+    stack: list[object] = [node]
+    while stack:
+        current = stack.pop()
+        if isinstance(current, tuple):
+            stack.extend(reversed(current))
+        elif isinstance(current, Node):
+            yield current
+            stack.extend(getattr(current, name) for name in reversed(_field_names(type(current))))
+
+
+def find(node: Node | None, kind: type[N]) -> Iterator[N]:
+    """All nodes of a kind below a node."""
+    return (found for found in walk(node) if isinstance(found, kind))
+
+
+def labels_of(node: Node | None) -> frozenset[str]:
+    """Every label that an expression, predicate or window refers to."""
+    found = set()
+    for part in walk(node):
+        if isinstance(part, Attribute | Instant | Collected | Item) and part.label is not None:
+            found.add(part.label)
+    return frozenset(found)
+
+
+def parameters_of(node: Node | None) -> frozenset[str]:
+    """Every parameter that an expression refers to."""
+    return frozenset(part.name for part in find(node, Parameter))
+
+
+def input_types(rule: Rule) -> tuple[str, ...]:
+    """The event types that a rule looks at, in the order of its text."""
+    found: dict[str, None] = {}
+    for part in walk(rule):
+        if (isinstance(part, EventPredicate) and part.every is None) or isinstance(part, Pick):
+            found.update(dict.fromkeys(part.types))
+    return tuple(found)

@@ -1,0 +1,219 @@
+"""What can go wrong, said so that it can be put right: problems with a place, a cause and a hint.
+
+Every stage on the way of a rule reports `Problem`s instead of raising at the first one, so that
+one run tells everything that is wrong. The exceptions at the end carry them to the caller.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+CONDITIONS: dict[str, str] = {
+    "AMBIGUOUS_LABEL": "a label or type name stands for more than one event of the rule",
+    "CANNOT_EXPRESS": "the language has no words for this construct",
+    "DUPLICATE_DEFINITION": "a type is defined twice with different attributes",
+    "DUPLICATE_LABEL": "a label names two events of one rule",
+    "DUPLICATE_RULE": "two rules have the same name",
+    "EMPTY_MATCH": "the pattern accepts nothing at all",
+    "EMPTY_TEXT": "a text without a rule",
+    "INVALID_EVENT": "an event that cannot be read",
+    "INVALID_SPEC": "a spec file that cannot be read",
+    "LIMIT_EXCEEDED": "a stated limit on size or depth",
+    "NEGATION_WITHOUT_WINDOW": "a negation at an end of the pattern needs a window",
+    "NOT_SPLITTABLE": "a WHERE clause mixes positive and negative components",
+    "NUMBER_OUT_OF_RANGE": "a number does not fit into 64 bits",
+    "RECURSIVE_RULES": "rules feed on each other's output around a circle",
+    "SYNTAX": "the text is not of the language",
+    "UNBOUNDED_STATE": "the rule may keep events for ever",
+    "UNKNOWN_ATTRIBUTE": "an attribute that the event does not have",
+    "UNKNOWN_EVENT": "an event type that nothing declares or defines",
+    "UNKNOWN_LABEL": "a label that the rule does not bind",
+    "UNKNOWN_LANGUAGE": "a file ending or language name that is not known",
+    "UNKNOWN_NAME": "a name that is not declared",
+    "UNKNOWN_PARAMETER": "a parameter that nothing binds",
+    "WRONG_STRUCTURE": "the parts of the rule do not fit together",
+    "WRONG_TYPE": "a value of another type is needed",
+    "WRONG_WINDOW": "a window must be longer than nothing",
+}
+"""Every condition that a problem can have, by its stable name."""
+
+Severity = Literal["error", "warning", "note"]
+
+
+class Source:
+    """A text with a name: what spans point into."""
+
+    def __init__(self, text: str, name: str = "") -> None:
+        self.text = text
+        self.name = name
+        self._lines: list[str] | None = None
+
+    def line(self, number: int) -> str:
+        """The line with this number, counted from 1."""
+        if self._lines is None:
+            self._lines = self.text.split("\n")
+        return self._lines[number - 1] if 1 <= number <= len(self._lines) else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A place in a text: line and column count from 1, length in characters."""
+
+    line: int
+    column: int
+    length: int = 1
+    source: Source | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing that is wrong with a rule, a spec file or an event.
+
+    >>> problem = Problem("UNKNOWN_EVENT", "event Tmep in rule R1 is not known", hint="did you mean Temp?")
+    >>> print(problem)
+    error: event Tmep in rule R1 is not known [UNKNOWN_EVENT]
+    hint: did you mean Temp?
+    """
+
+    condition: str
+    message: str
+    span: Span | None = None
+    expected: str = ""
+    hint: str = ""
+    rule: str = ""
+    severity: Severity = "error"
+
+    def __str__(self) -> str:
+        lines = [f"{self._place()}{self.severity}: {self.message} [{self.condition}]"]
+        lines += self._caret()
+        if self.expected:
+            lines.append(f"expected: {self.expected}")
+        if self.hint:
+            lines.append(f"hint: {self.hint}")
+        return "\n".join(lines)
+
+    def _place(self) -> str:
+        if self.span is None:
+            return ""
+        name = self.span.source.name if self.span.source else ""
+        return f"{name or '<text>'}:{self.span.line}:{self.span.column}: "
+
+    def _caret(self) -> list[str]:
+        if self.span is None or self.span.source is None:
+            return []
+        text, start = _clip(self.span.source.line(self.span.line), self.span.column - 1)
+        number = str(self.span.line)
+        width = max(1, min(self.span.length, len(text) - start))
+        return [f"  {number} | {text}", f"  {' ' * len(number)} | {' ' * start}{'^' * width}"]
+
+
+def _clip(line: str, column: int, room: int = 160) -> tuple[str, int]:
+    """The part of a line around a column, and where the column is in it; tabs become blanks."""
+    line = line.replace("\t", " ")
+    if len(line) <= room:
+        return line, column
+    start = max(0, column - room // 2)
+    return line[start : start + room], column - start
+
+
+@dataclass(slots=True)
+class Report:
+    """Collects problems, so that one run tells all of them."""
+
+    problems: list[Problem] = field(default_factory=list)
+
+    def add(self, problem: Problem) -> None:
+        """Keep a problem, once."""
+        if problem not in self.problems:
+            self.problems.append(problem)
+
+    def error(
+        self,
+        condition: str,
+        message: str,
+        span: Span | None = None,
+        *,
+        expected: str = "",
+        hint: str = "",
+        rule: str = "",
+    ) -> None:
+        """Keep an error."""
+        self.add(Problem(condition, message, span, expected, hint, rule))
+
+    def warn(
+        self,
+        condition: str,
+        message: str,
+        span: Span | None = None,
+        *,
+        hint: str = "",
+        rule: str = "",
+    ) -> None:
+        """Keep a warning: the rule runs, but it may not do what its author thinks."""
+        self.add(Problem(condition, message, span, "", hint, rule, "warning"))
+
+    def note(
+        self, condition: str, message: str, span: Span | None = None, *, rule: str = ""
+    ) -> None:
+        """Keep a note: worth knowing, nothing to put right."""
+        self.add(Problem(condition, message, span, "", "", rule, "note"))
+
+    @property
+    def errors(self) -> list[Problem]:
+        """The problems that keep the rules from running."""
+        return [problem for problem in self.problems if problem.severity == "error"]
+
+    @property
+    def warnings(self) -> list[Problem]:
+        """The problems that do not."""
+        return [problem for problem in self.problems if problem.severity != "error"]
+
+    def fail_on_errors(self) -> None:
+        """Raise all errors together, if there are any."""
+        if self.errors:
+            raise RuleError(self.errors)
+
+
+class CepheidError(Exception):
+    """The base of everything that Cepheid raises on purpose."""
+
+
+class RuleError(CepheidError):
+    """Rules that cannot be used, with every problem that was found."""
+
+    def __init__(self, problems: Sequence[Problem]) -> None:
+        self.problems = tuple(problems)
+        super().__init__("\n\n".join(map(str, self.problems)))
+
+
+class EventError(CepheidError):
+    """An event, a schema or a time that cannot be read."""
+
+
+class SpecError(CepheidError):
+    """A spec file that cannot be read."""
+
+
+class LimitError(CepheidError):
+    """A stated limit was reached while events were evaluated."""
+
+
+class CannotExpressError(CepheidError):
+    """A rule cannot be written in the language that was asked for."""
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """A hint with the nearest known names, or all of them when there are few.
+
+    >>> did_you_mean("vlaue", ["area", "value"])
+    'did you mean value?'
+    """
+    names = sorted(set(known))
+    by_lower = {candidate.lower(): candidate for candidate in names}
+    close = difflib.get_close_matches(name.lower(), list(by_lower), n=2, cutoff=0.6)
+    if close:
+        return f"did you mean {' or '.join(by_lower[match] for match in close)}?"
+    return f"known: {', '.join(names[:8])}" if names else ""

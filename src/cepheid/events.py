@@ -1,0 +1,282 @@
+"""Events, their types and their order: what enters at one end of Cepheid and leaves at the other.
+
+Order relations and the union of intervals follow appendix A of the composite event detection
+framework (Pietzuch, Shand, Bacon).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from cepheid.errors import EventError
+from cepheid.units import INT_MAX, INT_MIN, TIME_MAX
+
+Value = str | int | float | bool
+"""What an attribute can hold; a missing attribute holds nothing at all."""
+
+
+class Kind(StrEnum):
+    """The type of an attribute."""
+
+    STRING = "string"
+    INT = "int"
+    DOUBLE = "double"
+    BOOL = "bool"
+
+    @property
+    def numeric(self) -> bool:
+        """Whether values of this kind can be added and compared by size with numbers."""
+        return self in (Kind.INT, Kind.DOUBLE)
+
+
+_KIND_NAMES: dict[str, Kind] = {
+    "string": Kind.STRING,
+    "str": Kind.STRING,
+    "text": Kind.STRING,
+    "int": Kind.INT,
+    "integer": Kind.INT,
+    "long": Kind.INT,
+    "double": Kind.DOUBLE,
+    "float": Kind.DOUBLE,
+    "real": Kind.DOUBLE,
+    "bool": Kind.BOOL,
+    "boolean": Kind.BOOL,
+}
+
+
+def kind_named(name: str) -> Kind | None:
+    """The kind that a word such as `Integer` or `float` stands for, in any language.
+
+    >>> kind_named("Integer"), kind_named("colour")
+    (<Kind.INT: 'int'>, None)
+    """
+    return _KIND_NAMES.get(name.lower())
+
+
+def kind_of(value: Value) -> Kind:
+    """The kind of a value.
+
+    >>> kind_of(True), kind_of(24.5)
+    (<Kind.BOOL: 'bool'>, <Kind.DOUBLE: 'double'>)
+    """
+    if isinstance(value, bool):
+        return Kind.BOOL
+    if isinstance(value, int):
+        return Kind.INT
+    return Kind.DOUBLE if isinstance(value, float) else Kind.STRING
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A closed interval of time in microseconds; a point has start = end.
+
+    >>> Interval(1, 3) | Interval(2, 5)
+    Interval(start=1, end=5)
+    >>> Interval(1, 2) < Interval(3, 4), Interval(1, 3) < Interval(3, 4)
+    (True, False)
+    """
+
+    start: int
+    end: int
+
+    def __or__(self, other: Interval) -> Interval:
+        """The union (equation 5): from the smaller start to the larger end."""
+        return Interval(min(self.start, other.start), max(self.end, other.end))
+
+    def __lt__(self, other: Interval) -> bool:
+        """Strong order (equation 3): this one has ended before the other starts."""
+        return self.end < other.start
+
+
+@dataclass(frozen=True)
+class Event:
+    """Something that happened: a type, a time and attributes.
+
+    Missing attributes are left out; `None` and NaN count as missing.
+
+    >>> Event("Temp", 10, 10, {"area": "A1", "value": 24.5, "note": None})
+    Event(type='Temp', start=10, end=10, attributes={'area': 'A1', 'value': 24.5}, id=None)
+    """
+
+    type: str
+    start: int
+    end: int
+    attributes: Mapping[str, Value] = field(default_factory=dict)
+    id: int | str | None = None
+
+    def __post_init__(self) -> None:
+        if not -TIME_MAX < self.start <= self.end < TIME_MAX:
+            raise EventError(
+                f"event {self.type} must start before it ends, within 64 bits of microseconds; "
+                f"got [{self.start}, {self.end}]"
+            )
+        present = {
+            name: _checked(self.type, name, value)
+            for name, value in self.attributes.items()
+            if value is not None and not (isinstance(value, float) and math.isnan(value))
+        }
+        object.__setattr__(self, "attributes", present)
+
+    def __hash__(self) -> int:
+        return hash((self.type, self.start, self.end, self.id))
+
+    @property
+    def interval(self) -> Interval:
+        """When it happened."""
+        return Interval(self.start, self.end)
+
+    def precedes(self, other: Event) -> bool:
+        """Strong order `a < b`: this event has ended before the other starts."""
+        return self.end < other.start
+
+
+def _checked(type_: str, name: str, value: Value) -> Value:
+    if not isinstance(value, str | int | float):
+        raise EventError(
+            f"attribute {name} of event {type_} must be a string, int, double or bool; "
+            f"got {type(value).__name__}"
+        )
+    if isinstance(value, int) and not INT_MIN <= value <= INT_MAX:
+        raise EventError(f"attribute {name} of event {type_} must fit into 64 bits; got {value}")
+    return value
+
+
+@dataclass(frozen=True)
+class CompositeEvent(Event):
+    """An event that a rule found, with the events that it was made of.
+
+    `events` holds pairs of label and event. The `id` follows from the rule and those events
+    alone, so that the same finding has the same id in every run.
+    """
+
+    rule: str = ""
+    events: tuple[tuple[str, Event], ...] = ()
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.id is None:
+            object.__setattr__(self, "id", _composite_id(self))
+
+    __hash__ = Event.__hash__
+
+
+def _composite_id(event: CompositeEvent) -> str:
+    digest = hashlib.blake2b(digest_size=16)
+    for part in (event.rule, event.type, *map(_identity, event.events)):
+        digest.update(part.encode("utf-8", "surrogatepass"))
+        digest.update(b"\x00")
+    return digest.hexdigest()
+
+
+def _identity(labelled: tuple[str, Event]) -> str:
+    label, event = labelled
+    content = sorted((name, repr(value)) for name, value in event.attributes.items())
+    return f"{label}|{event.type}|{event.start}|{event.end}|{event.id!r}|{content}"
+
+
+@dataclass(frozen=True)
+class Schema(Mapping[str, Mapping[str, Kind]]):
+    """Event types and the kinds of their attributes, in order.
+
+    >>> schema = Schema.of({"Temp": {"area": "string", "value": "double"}})
+    >>> schema["Temp"]["value"]
+    <Kind.DOUBLE: 'double'>
+    >>> "Smoke" in schema
+    False
+    """
+
+    types: Mapping[str, Mapping[str, Kind]] = field(default_factory=dict)
+
+    @staticmethod
+    def of(types: Mapping[str, Mapping[str, str | Kind]]) -> Schema:
+        """A schema declared in code."""
+        return Schema({name: _kinds(name, attributes) for name, attributes in types.items()})
+
+    @staticmethod
+    def infer(events: Iterable[Event]) -> Schema:
+        """The schema that events have: attributes by name; int and double together are double."""
+        found: dict[str, dict[str, Kind]] = {}
+        for event in events:
+            attributes = found.setdefault(event.type, {})
+            for name, value in event.attributes.items():
+                attributes[name] = _wider(event.type, name, attributes.get(name), kind_of(value))
+        return Schema({name: dict(sorted(found[name].items())) for name in sorted(found)})
+
+    def __getitem__(self, name: str) -> Mapping[str, Kind]:
+        return self.types[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.types)
+
+    def __len__(self) -> int:
+        return len(self.types)
+
+
+def _kinds(type_: str, attributes: Mapping[str, str | Kind]) -> dict[str, Kind]:
+    kinds = {}
+    for name, word in attributes.items():
+        kind = kind_named(str(word))
+        if kind is None:
+            raise EventError(
+                f"attribute {name} of event {type_} must be a string, int, double or bool; "
+                f"got {word}"
+            )
+        kinds[name] = kind
+    return kinds
+
+
+def _wider(type_: str, name: str, known: Kind | None, kind: Kind) -> Kind:
+    if known is None or known == kind:
+        return kind
+    if known.numeric and kind.numeric:
+        return Kind.DOUBLE
+    raise EventError(
+        f"attribute {name} of event {type_} must have one type; got {known} and {kind}"
+    )
+
+
+class Order:
+    """The total order `a ≺ b`: by end, then start, then id, then content.
+
+    Where events carry no id, ties are broken by content, so that every runtime agrees without
+    an arrival order. Composite events come after the primitive events of their instant.
+    """
+
+    def __init__(self, schema: Schema | None = None) -> None:
+        self._schema = schema or Schema()
+
+    def key(self, event: Event) -> tuple[Any, ...]:
+        """A sort key: `a ≺ b` exactly when key(a) < key(b).
+
+        >>> early, late = Event("A", 1, 3), Event("B", 2, 3)
+        >>> Order().key(early) < Order().key(late)
+        True
+        """
+        composite = isinstance(event, CompositeEvent)
+        return (
+            event.end,
+            event.start,
+            composite,
+            _rank(event.id),
+            event.type,
+            self._content(event),
+        )
+
+    def _content(self, event: Event) -> tuple[Any, ...]:
+        declared = list(self._schema.get(event.type, ()))
+        rest = sorted(name for name in event.attributes if name not in declared)
+        return tuple((name, _rank(event.attributes.get(name))) for name in [*declared, *rest])
+
+
+def _rank(value: Value | None) -> tuple[Any, ...]:
+    """A key that orders values of different kinds too: nothing, bools, numbers, then text."""
+    if value is None:
+        return (0, 0)
+    if isinstance(value, bool):
+        return (1, value)
+    return (2, value) if isinstance(value, int | float) else (3, value)

@@ -1,0 +1,245 @@
+"""From parse tree to algebra: what the languages have in common, which is their expressions.
+
+A grammar names its rules `any_of`, `all_of`, `negation`, `comparison`, `sum`, `product` and
+`negative` and its terminals as in `common.lark`; a language adds what stands for an operand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from lark import Token, Tree
+
+from cepheid.algebra import (
+    Arithmetic,
+    Comparison,
+    Expression,
+    Literal,
+    Negative,
+    Node,
+    Not,
+    Relation,
+    Sign,
+    conjunction,
+    disjunction,
+)
+from cepheid.errors import EventError, Report, Span
+from cepheid.events import Schema, Value
+from cepheid.languages.reading import Passage
+from cepheid.literals import unescape
+from cepheid.units import INT_MAX, scale, unit_size
+
+DEPTH_LIMIT = 64
+"""The deepest expression that is read."""
+
+_RELATIONS = {
+    "EQUAL": Relation.EQUAL,
+    "UNEQUAL": Relation.UNEQUAL,
+    "LESS": Relation.LESS,
+    "AT_MOST": Relation.AT_MOST,
+    "GREATER": Relation.GREATER,
+    "AT_LEAST": Relation.AT_LEAST,
+}
+_SIGNS = {
+    "PLUS": Sign.ADD,
+    "MINUS": Sign.SUBTRACT,
+    "TIMES": Sign.MULTIPLY,
+    "OVER": Sign.DIVIDE,
+}
+
+ParseTree = Tree[Token]
+Branch = ParseTree | Token
+
+
+@dataclass
+class Context:
+    """What is known about the world while rules are read: the schema and named constants."""
+
+    schema: Schema = field(default_factory=Schema)
+    constants: dict[str, Value] = field(default_factory=dict)
+
+
+@dataclass
+class Lowering:
+    """Lowers the parse tree of one rule; every language derives from it."""
+
+    passage: Passage
+    report: Report
+    context: Context
+    rule: str = ""
+    _depths: dict[int, tuple[Node, int]] = field(default_factory=dict)
+
+    def span(self, item: Branch) -> Span:
+        """Where a token or tree stands in the source."""
+        return self.passage.span(item)
+
+    def error(
+        self,
+        condition: str,
+        message: str,
+        at: Branch | Span | None,
+        *,
+        expected: str = "",
+        hint: str = "",
+    ) -> None:
+        """Report an error about this rule."""
+        span = at if isinstance(at, Span) or at is None else self.span(at)
+        self.report.error(condition, message, span, expected=expected, hint=hint, rule=self.rule)
+
+    def warn(
+        self, condition: str, message: str, at: Branch | Span | None, *, hint: str = ""
+    ) -> None:
+        """Report a warning about this rule."""
+        span = at if isinstance(at, Span) or at is None else self.span(at)
+        self.report.warn(condition, message, span, hint=hint, rule=self.rule)
+
+    # --- expressions ---------------------------------------------------------
+
+    def expression(self, branch: Branch) -> Expression:
+        """Lower an expression; what is not common to the languages goes to `operand`."""
+        if isinstance(branch, Token):
+            return self.literal(branch)
+        lower = self._common().get(str(branch.data))
+        return lower(branch) if lower else self.operand(branch)
+
+    def operand(self, tree: ParseTree) -> Expression:
+        """Lower what only this language has; overridden by every language."""
+        raise AssertionError(f"the grammar has no operand {tree.data}")
+
+    def _common(self) -> dict[str, Callable[[ParseTree], Expression]]:
+        return {
+            "any_of": lambda tree: disjunction(self._operands(tree)),
+            "all_of": lambda tree: self._all(self._operands(tree)),
+            "negation": self._negation,
+            "comparison": self._comparison,
+            "sum": self._chain,
+            "product": self._chain,
+            "negative": self._negative,
+        }
+
+    def _operands(self, tree: ParseTree) -> list[Expression]:
+        return [
+            self.expression(child)
+            for child in tree.children
+            if not (isinstance(child, Token) and child.type in ("AND", "OR", "COMMA"))
+        ]
+
+    @staticmethod
+    def _all(operands: list[Expression]) -> Expression:
+        joined = conjunction(operands)
+        assert joined is not None  # noqa: S101 (the grammar has at least one operand)
+        return joined
+
+    def _negation(self, tree: ParseTree) -> Expression:
+        *nots, operand = tree.children
+        result = self.expression(operand)
+        return Not(result, span=self.span(nots[0])) if len(nots) % 2 else result
+
+    def _negative(self, tree: ParseTree) -> Expression:
+        *minuses, operand = tree.children
+        result = self.expression(operand)
+        if len(minuses) % 2 == 0:
+            return result
+        if isinstance(result, Literal) and isinstance(result.value, int | float):
+            return Literal(-result.value, span=self.span(tree))
+        return Negative(result, span=self.span(tree))
+
+    def _comparison(self, tree: ParseTree) -> Expression:
+        left, operator, right = tree.children
+        return Comparison(
+            self.relation(operator),
+            self.expression(left),
+            self.expression(right),
+            span=self.span(tree),
+        )
+
+    def relation(self, operator: Branch) -> Relation:
+        """The relation that a comparison operator stands for."""
+        assert isinstance(operator, Token)  # noqa: S101 (the grammar has a terminal here)
+        return _RELATIONS[operator.type]
+
+    def _chain(self, tree: ParseTree) -> Expression:
+        """Operands and signs in turn, from left to right."""
+        result = self.expression(tree.children[0])
+        for sign, operand in zip(tree.children[1::2], tree.children[2::2], strict=True):
+            assert isinstance(sign, Token)  # noqa: S101 (the grammar has a terminal here)
+            result = Arithmetic(
+                _SIGNS[sign.type], result, self.expression(operand), span=self.span(tree)
+            )
+            if self._too_deep(result):
+                return result
+        return result
+
+    def _too_deep(self, node: Arithmetic) -> bool:
+        """Whether an expression has grown past the limit, which is reported once per rule."""
+        depth = 1 + max(self._depth(node.left), self._depth(node.right))
+        self._depths[id(node)] = (node, depth)
+        if depth == DEPTH_LIMIT:
+            self.error(
+                "LIMIT_EXCEEDED",
+                f"expression in rule {self.rule} must be at most {DEPTH_LIMIT} operators deep",
+                node.span,
+                hint="compute a part of it in a rule of its own",
+            )
+        return depth >= DEPTH_LIMIT
+
+    def _depth(self, node: Node) -> int:
+        return self._depths.get(id(node), (node, 0))[1]
+
+    # --- literals ------------------------------------------------------------
+
+    def literal(self, token: Token) -> Expression:
+        """Lower a literal token."""
+        span = self.span(token)
+        if token.type == "STRING":
+            return Literal(string_value(token), span=span)
+        if token.type == "DECIMAL":
+            return Literal(float(token), span=span)
+        if token.type == "INT":
+            return Literal(self.integer(token), span=span)
+        return Literal({"TRUE": True, "FALSE": False, "NULL": None}[token.type], span=span)
+
+    def integer(self, token: Token) -> int:
+        """The value of an INT token; reported when it does not fit into 64 bits."""
+        if len(token) > 20 or int(token) > INT_MAX:
+            self.error(
+                "NUMBER_OUT_OF_RANGE",
+                f"number {token[:30]} in rule {self.rule} must fit into 64 bits",
+                token,
+                hint=f"the largest int is {INT_MAX}; write it with a point for a double",
+            )
+            return 0
+        return int(token)
+
+    def count(self, token: Token, what: str) -> int:
+        """The value of an INT token that must be at least one."""
+        value = self.integer(token)
+        if value < 1:
+            self.error(
+                "WRONG_WINDOW", f"{what} in rule {self.rule} must be at least 1; got {value}", token
+            )
+        return max(1, value)
+
+    def duration(self, number: Token, unit: Token | None, default_unit: str) -> int:
+        """A length of time in microseconds; reported when it is not positive or too long."""
+        size = unit_size(str(unit).rstrip(".") if unit else default_unit) or 1
+        try:
+            value = scale(str(number), size)
+        except EventError as error:
+            self.error("NUMBER_OUT_OF_RANGE", f"window in rule {self.rule}: {error}", number)
+            return 1
+        if value <= 0:
+            self.error(
+                "WRONG_WINDOW",
+                f"window in rule {self.rule} must be longer than nothing; got {number}",
+                number,
+                hint="write a positive length of time, such as 5 min",
+            )
+        return max(1, value)
+
+
+def string_value(token: Token) -> str:
+    """The text that a STRING token stands for; typographic quotes know no escapes."""
+    body = str(token)[1:-1]
+    return unescape(body) if token[0] in "\"'" else body

@@ -1,0 +1,213 @@
+"""From text to parse tree: splitting a file into rules, parsing each, explaining what is wrong.
+
+Each rule is parsed by itself, so that a mistake in one does not hide the mistakes in the others.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from importlib import resources
+
+from lark import Lark, Token, Tree
+from lark.exceptions import UnexpectedCharacters, UnexpectedEOF, UnexpectedInput, UnexpectedToken
+from lark.lexer import PatternStr
+
+from cepheid.errors import Problem, Report, Source, Span
+
+TEXT_LIMIT = 256 * 1024
+"""The largest text that is read, in characters, unless the caller raises the limit."""
+NESTING_LIMIT = 32
+"""The deepest nesting of brackets that is read."""
+
+_BLANK = re.compile(
+    r"""/\*(?:.|\n)*?\*/|(?://|\#)[^\n]*"""
+    r"""|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|“[^”\n]*”|‘[^’\n]*’|’[^’\n]*’"""
+)
+_OPENING, _CLOSING = "([{", ")]}"
+
+FRIENDLY: Mapping[str, str] = {
+    "NAME": "a name",
+    "INT": "a whole number",
+    "DECIMAL": "a number",
+    "STRING": "a text in quotes",
+    "AND": "and",
+    "OR": "or",
+    "NOT": "not",
+    "TRUE": "true",
+    "FALSE": "false",
+    "NULL": "null",
+    "EQUAL": "=",
+    "UNEQUAL": "!=",
+    "AT_MOST": "<=",
+    "AT_LEAST": ">=",
+    "MINUS": "-",
+    "TIMES": "*",
+    "OVER": "/",
+    "$END": "the end of the rule",
+}
+"""What a person calls the terminals of the grammars."""
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """The text of one rule inside a source, with the number of lines before it."""
+
+    source: Source
+    text: str
+    lines_before: int
+
+    def span(self, item: Tree[Token] | Token) -> Span:
+        """Where a token or a parse tree stands in the source."""
+        if isinstance(item, Token):
+            return self._span(item.line, item.column, len(item.value.split("\n")[0]))
+        meta = item.meta
+        if meta.empty:
+            return self._span(1, 1, 1)
+        same_line = meta.line == meta.end_line
+        return self._span(meta.line, meta.column, meta.end_column - meta.column if same_line else 1)
+
+    def _span(self, line: int | None, column: int | None, length: int) -> Span:
+        return Span((line or 1) + self.lines_before, column or 1, max(1, length), self.source)
+
+
+@dataclass(frozen=True)
+class Grammar:
+    """A language's grammar, ready to parse.
+
+    `starts` matches where a rule begins at the start of a line, `friendly` adds to the names of
+    terminals, and `hints` maps a pattern in the offending line to advice.
+    """
+
+    parser: Lark
+    starts: re.Pattern[str]
+    friendly: Mapping[str, str]
+    hints: tuple[tuple[re.Pattern[str], str], ...]
+
+    @staticmethod
+    def load(
+        package: str,
+        starts: str,
+        friendly: Mapping[str, str],
+        hints: Iterable[tuple[str, str]] = (),
+    ) -> Grammar:
+        """Build the parser from `grammar.lark` in a package."""
+        text = resources.files(package).joinpath("grammar.lark").read_text("utf-8")
+        common = resources.files("cepheid.languages").joinpath("common.lark").read_text("utf-8")
+        parser = Lark(
+            f"{text}\n{common}",
+            parser="lalr",
+            lexer="contextual",
+            propagate_positions=True,
+            maybe_placeholders=True,
+        )
+        compiled = tuple((re.compile(pattern, re.IGNORECASE), hint) for pattern, hint in hints)
+        return Grammar(
+            parser,
+            re.compile(starts, re.IGNORECASE | re.MULTILINE),
+            {**FRIENDLY, **friendly},
+            compiled,
+        )
+
+    def read(
+        self, source: Source, report: Report, limit: int = TEXT_LIMIT
+    ) -> Iterator[tuple[Passage, Tree[Token]]]:
+        """The parse tree of every rule that can be read; what cannot is reported."""
+        if len(source.text) > limit:
+            report.error(
+                "LIMIT_EXCEEDED",
+                f"text must have at most {limit} characters; got {len(source.text)}",
+                Span(1, 1, 1, source),
+                hint="split it into several files, or raise the limit= of load",
+            )
+            return
+        bare = blank_out(source.text)
+        for passage in self._passages(source, bare):
+            tree = self._parse(passage, report)
+            if tree is not None:
+                yield passage, tree
+
+    def _passages(self, source: Source, bare: str) -> Iterator[Passage]:
+        begins = [match.start() for match in self.starts.finditer(bare)]
+        if not begins or bare[: begins[0]].strip():
+            begins.insert(0, 0)
+        line_ends = [match.start() for match in re.finditer("\n", bare)]
+        for begin, end in zip(begins, [*begins[1:], len(bare)], strict=True):
+            if bare[begin:end].strip():
+                yield Passage(source, source.text[begin:end], bisect_right(line_ends, begin - 1))
+
+    def _parse(self, passage: Passage, report: Report) -> Tree[Token] | None:
+        problem = _too_deep(passage)
+        if problem is None:
+            try:
+                return self.parser.parse(passage.text)
+            except UnexpectedInput as error:
+                problem = self._explain(passage, error)
+        report.add(problem)
+        return None
+
+    def _explain(self, passage: Passage, error: UnexpectedInput) -> Problem:
+        found, span = _found(passage, error)
+        line = passage.source.line(span.line)
+        hint = next((hint for pattern, hint in self.hints if pattern.search(line)), "")
+        return Problem(
+            "SYNTAX", f"{found} cannot stand here", span, expected=self._expected(error), hint=hint
+        )
+
+    def _expected(self, error: UnexpectedInput) -> str:
+        if isinstance(error, UnexpectedToken):
+            names = error.accepts or error.expected
+        else:
+            names = getattr(error, "allowed", None) or getattr(error, "expected", None) or ()
+        words = sorted({self._word(name) for name in names})
+        return ", ".join(words[:10]) + (", …" if len(words) > 10 else "")
+
+    def _word(self, terminal: str) -> str:
+        if terminal in self.friendly:
+            return self.friendly[terminal]
+        for definition in self.parser.terminals:
+            if definition.name == terminal and isinstance(definition.pattern, PatternStr):
+                return definition.pattern.value
+        return terminal.lower()
+
+
+def blank_out(text: str) -> str:
+    """The text with comments and quoted strings blanked, every other character in its place."""
+    return _BLANK.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), text)
+
+
+def _too_deep(passage: Passage) -> Problem | None:
+    depth, line, column = 0, 1, 0
+    for character in blank_out(passage.text):
+        column += 1
+        if character == "\n":
+            line, column = line + 1, 0
+        elif character in _OPENING:
+            depth += 1
+            if depth > NESTING_LIMIT:
+                span = Span(passage.lines_before + line, column, 1, passage.source)
+                return Problem(
+                    "LIMIT_EXCEEDED",
+                    f"brackets must be nested at most {NESTING_LIMIT} deep",
+                    span,
+                    hint="split the rule in two: one rule may use what another one defines",
+                )
+        elif character in _CLOSING:
+            depth -= 1
+    return None
+
+
+def _found(passage: Passage, error: UnexpectedInput) -> tuple[str, Span]:
+    if isinstance(error, UnexpectedCharacters):
+        text = passage.text[error.pos_in_stream or 0 :][:1]
+        return repr(text), passage._span(error.line, error.column, 1)
+    token = getattr(error, "token", None)
+    if isinstance(error, UnexpectedEOF) or token is None or token.type == "$END":
+        stripped = passage.text.rstrip()
+        line = stripped.count("\n") + 1
+        column = len(stripped) - (stripped.rfind("\n") + 1) + 1
+        return "the end of the rule", passage._span(line, column, 1)
+    shown = str(token)[:40].split("\n")[0]
+    return f"{shown!r}", passage.span(token)

@@ -1,0 +1,1 @@
+"""TESLA: rules with a terminator, selection and consumption policies, aggregates (T-Rex)."""
