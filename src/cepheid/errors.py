@@ -72,9 +72,9 @@ class Span:
 class Problem:
     """One thing that is wrong with a rule, a spec file or an event.
 
-    >>> problem = Problem("UNKNOWN_EVENT", "event Tmep in rule R1 is not known", hint="did you mean Temp?")
+    >>> problem = Problem("UNKNOWN_EVENT", "event Tmep is not known", hint="did you mean Temp?")
     >>> print(problem)
-    error: event Tmep in rule R1 is not known [UNKNOWN_EVENT]
+    error: event Tmep is not known [UNKNOWN_EVENT]
     hint: did you mean Temp?
     """
 

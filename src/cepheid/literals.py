@@ -27,8 +27,9 @@ _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
 def parse_event(text: str) -> Event:
     """Read one event; bare times are seconds, an interval is written `@[1, 2]`.
 
-    >>> parse_event('Temp@10(area="A1", value=24.5)')
-    Event(type='Temp', start=10000000, end=10000000, attributes={'area': 'A1', 'value': 24.5}, id=None)
+    >>> event = parse_event('Temp@10(area="A1", value=24.5)')
+    >>> event.type, event.end, event.attributes
+    ('Temp', 10000000, {'area': 'A1', 'value': 24.5})
     """
     reader = _Reader(text)
     event = _read_event(reader)
@@ -43,7 +44,7 @@ def parse_events(text: str) -> list[Event]:
     [0, 1, 2]
     """
     reader = _Reader(text)
-    events = []
+    events: list[Event] = []
     while not reader.at_end():
         events.append(replace(_read_event(reader), id=len(events)))
     return events

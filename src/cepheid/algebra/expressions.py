@@ -210,7 +210,7 @@ class Collected(Node):
 
 @dataclass(frozen=True, slots=True)
 class Item(Node):
-    """An attribute of the i-th event (from 1; -1 is the last) that the match holds under a label."""
+    """An attribute of the i-th event (from 1; -1 is the last) of those under a label."""
 
     label: str
     index: int

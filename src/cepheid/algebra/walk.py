@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import fields
-from functools import cache
 from typing import TypeVar
 
 from cepheid.algebra.expressions import (
@@ -22,9 +21,15 @@ from cepheid.algebra.rules import Rule
 N = TypeVar("N", bound=Node)
 
 
-@cache
-def _field_names(kind: type[Node]) -> tuple[str, ...]:
-    return tuple(item.name for item in fields(kind) if item.name != "span")
+_FIELDS: dict[type, tuple[str, ...]] = {}
+
+
+def _field_names(node: Node) -> tuple[str, ...]:
+    names = _FIELDS.get(type(node))
+    if names is None:
+        names = tuple(item.name for item in fields(node) if item.name != "span")
+        _FIELDS[type(node)] = names
+    return names
 
 
 def walk(node: Node | None) -> Iterator[Node]:
@@ -36,7 +41,7 @@ def walk(node: Node | None) -> Iterator[Node]:
             stack.extend(reversed(current))
         elif isinstance(current, Node):
             yield current
-            stack.extend(getattr(current, name) for name in reversed(_field_names(type(current))))
+            stack.extend(getattr(current, name) for name in reversed(_field_names(current)))
 
 
 def find(node: Node | None, kind: type[N]) -> Iterator[N]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 from lark import Token, Tree
 
@@ -50,6 +51,11 @@ _SIGNS = {
 
 ParseTree = Tree[Token]
 Branch = ParseTree | Token
+
+
+def parts(tree: ParseTree) -> tuple[Any, ...]:
+    """The children of a parse tree; the grammar says which of them are tokens, trees or None."""
+    return tuple(tree.children)
 
 
 @dataclass
@@ -121,7 +127,7 @@ class Lowering:
     def _operands(self, tree: ParseTree) -> list[Expression]:
         return [
             self.expression(child)
-            for child in tree.children
+            for child in parts(tree)
             if not (isinstance(child, Token) and child.type in ("AND", "OR", "COMMA"))
         ]
 
@@ -132,12 +138,12 @@ class Lowering:
         return joined
 
     def _negation(self, tree: ParseTree) -> Expression:
-        *nots, operand = tree.children
+        *nots, operand = parts(tree)
         result = self.expression(operand)
         return Not(result, span=self.span(nots[0])) if len(nots) % 2 else result
 
     def _negative(self, tree: ParseTree) -> Expression:
-        *minuses, operand = tree.children
+        *minuses, operand = parts(tree)
         result = self.expression(operand)
         if len(minuses) % 2 == 0:
             return result
@@ -146,7 +152,7 @@ class Lowering:
         return Negative(result, span=self.span(tree))
 
     def _comparison(self, tree: ParseTree) -> Expression:
-        left, operator, right = tree.children
+        left, operator, right = parts(tree)
         return Comparison(
             self.relation(operator),
             self.expression(left),
@@ -154,16 +160,15 @@ class Lowering:
             span=self.span(tree),
         )
 
-    def relation(self, operator: Branch) -> Relation:
+    def relation(self, operator: Token) -> Relation:
         """The relation that a comparison operator stands for."""
-        assert isinstance(operator, Token)  # noqa: S101 (the grammar has a terminal here)
         return _RELATIONS[operator.type]
 
     def _chain(self, tree: ParseTree) -> Expression:
         """Operands and signs in turn, from left to right."""
-        result = self.expression(tree.children[0])
-        for sign, operand in zip(tree.children[1::2], tree.children[2::2], strict=True):
-            assert isinstance(sign, Token)  # noqa: S101 (the grammar has a terminal here)
+        children = parts(tree)
+        result = self.expression(children[0])
+        for sign, operand in zip(children[1::2], children[2::2], strict=True):
             result = Arithmetic(
                 _SIGNS[sign.type], result, self.expression(operand), span=self.span(tree)
             )

@@ -160,7 +160,7 @@ class Grammar:
         if isinstance(error, UnexpectedToken):
             names = error.accepts or error.expected
         else:
-            names = getattr(error, "allowed", None) or getattr(error, "expected", None) or ()
+            names = set(getattr(error, "allowed", None) or getattr(error, "expected", None) or ())
         words = sorted({self._word(name) for name in names})
         return ", ".join(words[:10]) + (", …" if len(words) > 10 else "")
 

@@ -37,7 +37,7 @@ from cepheid.algebra import (
 )
 from cepheid.errors import Report, Source, did_you_mean
 from cepheid.events import Kind, kind_named
-from cepheid.languages.lowering import Branch, Context, Lowering, ParseTree
+from cepheid.languages.lowering import Branch, Context, Lowering, ParseTree, parts
 from cepheid.languages.reading import TEXT_LIMIT, Grammar
 
 GRAMMAR = Grammar.load(
@@ -64,9 +64,15 @@ GRAMMAR = Grammar.load(
         "_ASSIGNS": ":=",
     },
     hints=[
-        (r"^\s*(each|first|last)\b", "a pattern starts with its terminator, the event that completes it"),
+        (
+            r"^\s*(each|first|last)\b",
+            "a pattern starts with its terminator, the event that completes it",
+        ),
         (r"\bwithin\b(?!.*\bfrom\b)", "a window is written: within 5 min from Smoke"),
-        (r"\bor\b", "alternatives go into brackets inside one event: Temp(value > 45 or value < 0)"),
+        (
+            r"\bor\b",
+            "alternatives go into brackets inside one event: Temp(value > 45 or value < 0)",
+        ),
     ],
 )
 
@@ -97,9 +103,9 @@ class TeslaLowering(Lowering):
 
     def lower(self, tree: ParseTree) -> Rule | None:
         """Lower `start`."""
-        assign, name, definition, pattern, where, consuming = tree.children
-        type_ = str(definition.children[0])
-        self.rule = str(name.children[0]) if name else type_
+        assign, name, definition, pattern, where, consuming = parts(tree)
+        type_ = str(parts(definition)[0])
+        self.rule = str(parts(name)[0]) if name else type_
         before = len(self.report.errors)
         self._collect_labels(pattern)
         if assign:
@@ -115,10 +121,10 @@ class TeslaLowering(Lowering):
                 tuple(self._conditions),
                 span=self.span(pattern),
             ),
-            tuple(self._label(token) for token in consuming.children) if consuming else (),
+            tuple(self._label(token) for token in parts(consuming)) if consuming else (),
             point=True,
             language="tesla",
-            span=self.span(name.children[0] if name else definition.children[0]),
+            span=self.span(parts(name)[0] if name else parts(definition)[0]),
         )
         return rule if len(self.report.errors) == before else None
 
@@ -128,10 +134,10 @@ class TeslaLowering(Lowering):
         """Labels first, so that a window may name an event that stands further down."""
         types: dict[str, list[str]] = {}
         for item in pattern.find_pred(lambda found: found.data in ("terminator", "component")):
-            predicate = next(child for child in item.children if isinstance(child, Tree))
-            alias = item.children[1 if item.data == "terminator" else 2]
-            token = predicate.children[0]
-            label = alias.children[0] if alias else token
+            predicate = next(child for child in parts(item) if isinstance(child, Tree))
+            alias = parts(item)[1 if item.data == "terminator" else 2]
+            token = parts(predicate)[0]
+            label = parts(alias)[0] if alias else token
             if str(label) in self._labels:
                 self.error(
                     "DUPLICATE_LABEL",
@@ -158,9 +164,9 @@ class TeslaLowering(Lowering):
         return label or str(token)
 
     def _check_assigned(self, assign: ParseTree, pattern: ParseTree) -> None:
-        known = {str(entry.children[1]) for entry in assign.find_data("assigned")}
+        known = {str(parts(entry)[1]) for entry in assign.find_data("assigned")}
         for event in pattern.find_pred(lambda found: found.data in ("event", "subject")):
-            type_ = event.children[0]
+            type_ = parts(event)[0]
             if str(type_) not in known:
                 self.error(
                     "UNKNOWN_EVENT",
@@ -172,7 +178,7 @@ class TeslaLowering(Lowering):
     # --- pattern -------------------------------------------------------------
 
     def _lower_pattern(self, pattern: ParseTree) -> None:
-        items = [child for child in pattern.children if isinstance(child, Tree)]
+        items = [child for child in parts(pattern) if isinstance(child, Tree)]
         if items[0].data != "terminator":
             self.error(
                 "WRONG_STRUCTURE",
@@ -194,12 +200,14 @@ class TeslaLowering(Lowering):
                     expected="each, first, last or not before it and a window behind it",
                     hint="write: each Temp(…) within 5 min from Smoke",
                 )
-            self._component(item, item.children[0], item.children[1], EACH, None)
+            self._component(item, parts(item)[0], parts(item)[1], EACH, None)
         elif item.data == "component":
-            selection, predicate, alias, window = item.children
-            self._component(item, predicate, alias, self._selection(selection), self._window(window))
+            selection, predicate, alias, window = parts(item)
+            self._component(
+                item, predicate, alias, self._selection(selection), self._window(window)
+            )
         elif item.data == "negated":
-            _, predicate, window = item.children
+            _, predicate, window = parts(item)
             lowered = self._closed_predicate(predicate)
             self._negations.append(
                 Negation("", lowered, self._window(window), span=self.span(item))
@@ -215,7 +223,7 @@ class TeslaLowering(Lowering):
         selection: Selection,
         window: Window | None,
     ) -> None:
-        label = str(alias.children[0] if alias else predicate.children[0])
+        label = str(parts(alias)[0] if alias else parts(predicate)[0])
         if window is not None and window.length is None:
             self.error(
                 "WRONG_STRUCTURE",
@@ -227,9 +235,7 @@ class TeslaLowering(Lowering):
         self._own = label
         lowered = self._predicate(predicate)
         self._own = None
-        self._components.append(
-            Component(label, lowered, selection, window, span=self.span(item))
-        )
+        self._components.append(Component(label, lowered, selection, window, span=self.span(item)))
 
     def _selection(self, token: Token) -> Selection:
         number, _, word = token.replace(" ", "").lower().rpartition("-")
@@ -240,25 +246,23 @@ class TeslaLowering(Lowering):
 
     def _window(self, tree: ParseTree) -> Window:
         if tree.data == "within":
-            duration, anchor = tree.children
+            duration, anchor = parts(tree)
             return Window.within(self._duration(duration), self._label(anchor), self.span(tree))
-        first, _, second = tree.children
+        first, _, second = parts(tree)
         return Window(
             Instant(self._label(first)), Instant(self._label(second)), span=self.span(tree)
         )
 
     def _duration(self, tree: ParseTree) -> int:
-        number, unit = tree.children
+        number, unit = parts(tree)
         return self.duration(number, unit, default_unit="ms")
 
     def _predicate(self, tree: ParseTree) -> EventPredicate:
         if tree.data == "timer":
-            period = self._duration(tree.children[2])
+            period = self._duration(parts(tree)[2])
             return EventPredicate(("Timer",), every=period, span=self.span(tree))
-        type_, constraints = tree.children
-        return EventPredicate(
-            (str(type_),), self._constraints(constraints), span=self.span(type_)
-        )
+        type_, constraints = parts(tree)
+        return EventPredicate((str(type_),), self._constraints(constraints), span=self.span(type_))
 
     def _closed_predicate(self, tree: ParseTree) -> EventPredicate:
         """A predicate of a negation or aggregate: it uses parameters but binds none."""
@@ -267,12 +271,15 @@ class TeslaLowering(Lowering):
 
     def _constraints(self, tree: ParseTree | None) -> Expression | None:
         kept: list[Expression] = []
-        for constraint in tree.children if tree else ():
+        for constraint in parts(tree) if tree else ():
             if isinstance(constraint, Tree) and constraint.data == "binds":
-                _, name, parameter = constraint.children
+                _, name, parameter = parts(constraint)
                 attribute = Attribute(None, str(name), span=self.span(name))
                 lowered: Expression = Comparison(
-                    Relation.EQUAL, attribute, self._parameter(parameter), span=self.span(constraint)
+                    Relation.EQUAL,
+                    attribute,
+                    self._parameter(parameter),
+                    span=self.span(constraint),
                 )
             else:
                 lowered = self.expression(constraint)
@@ -286,25 +293,27 @@ class TeslaLowering(Lowering):
         left, right = condition.left, condition.right
         if condition.relation != Relation.EQUAL or not isinstance(right, Parameter):
             return False
-        if not isinstance(left, Attribute) or left.label is not None or right.name in self._bindings:
+        if (
+            not isinstance(left, Attribute)
+            or left.label is not None
+            or right.name in self._bindings
+        ):
             return False
         value = Attribute(self._own, left.name, span=left.span)
         self._bindings[right.name] = Binding(right.name, value, span=condition.span)
         return True
 
     def _chain_item(self, item: ParseTree) -> None:
-        """A comparison such as `45 < $t = Avg(…)`: a link `$new = …` binds, the others must hold."""
-        values = [self.expression(child) for child in item.children[::2]]
-        relations = [self.relation(child) for child in item.children[1::2]]
+        """A chain such as `45 < $t = Avg(…)`: a link `$new = …` binds, the others must hold."""
+        values = [self.expression(child) for child in parts(item)[::2]]
+        relations = [self.relation(child) for child in parts(item)[1::2]]
         if not relations:
             self._conditions.append(values[0])
         links = list(zip(values, relations, values[1:], strict=False))
         bound = [self._binds_value(*link) for link in links]
         for (left, relation, right), taken in zip(links, bound, strict=True):
             if not taken:
-                self._conditions.append(
-                    Comparison(relation, left, right, span=self.span(item))
-                )
+                self._conditions.append(Comparison(relation, left, right, span=self.span(item)))
 
     def _binds_value(self, left: Expression, relation: Relation, right: Expression) -> bool:
         if not isinstance(left, Parameter) or relation != Relation.EQUAL:
@@ -319,24 +328,24 @@ class TeslaLowering(Lowering):
     def operand(self, tree: ParseTree) -> Expression:
         """Attributes, parameters and aggregates."""
         if tree.data == "own":
-            kind, name = tree.children
+            kind, name = parts(tree)
             if kind:
-                self._kind(kind.children[0])
+                self._kind(parts(kind)[0])
             return Attribute(None, str(name), span=self.span(name))
         if tree.data == "attribute":
-            label, name = tree.children
+            label, name = parts(tree)
             return Attribute(self._label(label), str(name), span=self.span(tree))
         if tree.data == "parameter":
-            return self._parameter(tree.children[0])
+            return self._parameter(parts(tree)[0])
         return self._aggregate(tree)
 
     def _parameter(self, token: Token) -> Parameter:
         return Parameter(str(token)[1:], span=self.span(token))
 
     def _aggregate(self, tree: ParseTree) -> Expression:
-        function, subject, inner, outer = tree.children
+        function, subject, inner, outer = parts(tree)
         own, self._own = self._own, None
-        type_, before, attribute, after = subject.children
+        type_, before, attribute, after = parts(subject)
         arguments = [given for given in (before, after) if given is not None]
         if len(arguments) == 2 or (inner is None) == (outer is None):
             self.error(
@@ -345,7 +354,7 @@ class TeslaLowering(Lowering):
                 tree,
                 expected=f"{function}({type_}(…).attribute within 5 min from …)",
             )
-        constraints = arguments[0].children[0] if arguments else None
+        constraints = parts(arguments[0])[0] if arguments else None
         predicate = EventPredicate(
             (str(type_),), self._constraints(constraints), span=self.span(type_)
         )
@@ -366,13 +375,13 @@ class TeslaLowering(Lowering):
     # --- output --------------------------------------------------------------
 
     def _output(self, definition: ParseTree, where: ParseTree | None) -> Output:
-        type_, *declared = definition.children
+        type_, *declared = parts(definition)
         values = self._assignments(where)
         attributes = []
         for entry in declared:
             if entry is None:
                 continue
-            name, word = entry.children
+            name, word = parts(entry)
             value = values.pop(str(name), None)
             if value is None:
                 self.error(
@@ -385,7 +394,7 @@ class TeslaLowering(Lowering):
             attributes.append(
                 OutputAttribute(str(name), self._kind(word), value[1], span=self.span(name))
             )
-        names = [str(entry.children[0]) for entry in declared if entry]
+        names = [str(parts(entry)[0]) for entry in declared if entry]
         for name, (token, _) in values.items():
             self.error(
                 "UNKNOWN_ATTRIBUTE",
@@ -398,7 +407,7 @@ class TeslaLowering(Lowering):
     def _assignments(self, where: ParseTree | None) -> dict[str, tuple[Branch, Expression]]:
         values: dict[str, tuple[Branch, Expression]] = {}
         for assignment in where.find_data("assignment") if where else ():
-            name, value = assignment.children[0], assignment.children[-1]
+            name, value = parts(assignment)[0], parts(assignment)[-1]
             if str(name) in values:
                 self.error(
                     "DUPLICATE_DEFINITION",
@@ -418,5 +427,3 @@ class TeslaLowering(Lowering):
                 expected="string, int, double (or float) or bool",
             )
         return kind
-
-

@@ -23,8 +23,34 @@ from cepheid.algebra import (
 from cepheid.languages.writing import Level, Writing
 
 _RESERVED = frozenset(
-    "rule assign define from where consuming within between as every each first last "
-    "and or not true false null timer avg average sum min max count".split()
+    [
+        "rule",
+        "assign",
+        "define",
+        "from",
+        "where",
+        "consuming",
+        "within",
+        "between",
+        "as",
+        "every",
+        "each",
+        "first",
+        "last",
+        "and",
+        "or",
+        "not",
+        "true",
+        "false",
+        "null",
+        "timer",
+        "avg",
+        "average",
+        "sum",
+        "min",
+        "max",
+        "count",
+    ]
 )
 
 
@@ -61,7 +87,8 @@ class TeslaWriting(Writing):
 
     def _definition(self) -> str:
         attributes = ", ".join(
-            f"{self.name(attribute.name)}: {attribute.kind}" for attribute in self.rule.output.attributes
+            f"{self.name(attribute.name)}: {attribute.kind}"
+            for attribute in self.rule.output.attributes
         )
         if any(attribute.kind is None for attribute in self.rule.output.attributes):
             raise self.cannot("an attribute without a type")
@@ -118,9 +145,7 @@ class TeslaWriting(Writing):
             for binding in bindings
             if isinstance(binding.value, Attribute)
         ]
-        constraints += [
-            self.expression(part, Level.NOT) for part in conjuncts(predicate.filter)
-        ]
+        constraints += [self.expression(part, Level.NOT) for part in conjuncts(predicate.filter)]
         inside = f"({' and '.join(constraints)})" if constraints else ""
         return f"{self.name(predicate.types[0])}{inside}"
 
