@@ -147,8 +147,9 @@ class Lowering:
         result = self.expression(operand)
         if len(minuses) % 2 == 0:
             return result
-        if isinstance(result, Literal) and isinstance(result.value, int | float):
-            return Literal(-result.value, span=self.span(tree))
+        value = result.value if isinstance(result, Literal) else None
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            return Literal(-value, span=self.span(tree))
         return Negative(result, span=self.span(tree))
 
     def _comparison(self, tree: ParseTree) -> Expression:

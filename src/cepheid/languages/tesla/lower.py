@@ -39,10 +39,12 @@ from cepheid.errors import Report, Source, did_you_mean
 from cepheid.events import Kind, kind_named
 from cepheid.languages.lowering import Branch, Context, Lowering, ParseTree, parts
 from cepheid.languages.reading import TEXT_LIMIT, Grammar
+from cepheid.languages.tesla import structure
 
 GRAMMAR = Grammar.load(
     __package__ or "",
-    starts=r"^[ \t]*(rule|assign)\b",
+    starts=r"^[ \t]*(?:assign\b(?:\s+\d+\s*=>\s*\w+(?:\s*,)?)*(?:\s+rule\b\s+\S+)?(?:\s+define\b)?"
+    r"|rule\b(?:\s+\S+(?:\s+define\b)?)?|define\b)",
     friendly={
         "RULE_NAME": "a name for the rule",
         "SELECTION": "each, first, last, n-first or n-last",
@@ -64,13 +66,9 @@ GRAMMAR = Grammar.load(
         "_ASSIGNS": ":=",
     },
     hints=[
-        (
-            r"^\s*(each|first|last)\b",
-            "a pattern starts with its terminator, the event that completes it",
-        ),
         (r"\bwithin\b(?!.*\bfrom\b)", "a window is written: within 5 min from Smoke"),
         (
-            r"\bor\b",
+            r"\b(from|and)\s+\w+(\([^()]*\))?\s+or\b|^\s*or\b",
             "alternatives go into brackets inside one event: Temp(value > 45 or value < 0)",
         ),
     ],
@@ -109,7 +107,7 @@ class TeslaLowering(Lowering):
         before = len(self.report.errors)
         self._collect_labels(pattern)
         if assign:
-            self._check_assigned(assign, pattern)
+            self._check_assigned(assign, tree)
         self._lower_pattern(pattern)
         rule = Rule(
             self.rule,
@@ -126,6 +124,8 @@ class TeslaLowering(Lowering):
             language="tesla",
             span=self.span(parts(name)[0] if name else parts(definition)[0]),
         )
+        if len(self.report.errors) == before:
+            structure.check(rule, self)
         return rule if len(self.report.errors) == before else None
 
     # --- names ---------------------------------------------------------------
@@ -163,9 +163,9 @@ class TeslaLowering(Lowering):
             )
         return label or str(token)
 
-    def _check_assigned(self, assign: ParseTree, pattern: ParseTree) -> None:
+    def _check_assigned(self, assign: ParseTree, rule: ParseTree) -> None:
         known = {str(parts(entry)[1]) for entry in assign.find_data("assigned")}
-        for event in pattern.find_pred(lambda found: found.data in ("event", "subject")):
+        for event in rule.find_pred(lambda found: found.data in ("event", "subject")):
             type_ = parts(event)[0]
             if str(type_) not in known:
                 self.error(
@@ -224,7 +224,7 @@ class TeslaLowering(Lowering):
         window: Window | None,
     ) -> None:
         label = str(parts(alias)[0] if alias else parts(predicate)[0])
-        if window is not None and window.length is None:
+        if window is not None and not window.length:
             self.error(
                 "WRONG_STRUCTURE",
                 f"event {label} in rule {self.rule} must have a window by time",
@@ -238,7 +238,7 @@ class TeslaLowering(Lowering):
         self._components.append(Component(label, lowered, selection, window, span=self.span(item)))
 
     def _selection(self, token: Token) -> Selection:
-        number, _, word = token.replace(" ", "").lower().rpartition("-")
+        number, _, word = "".join(token.split()).lower().rpartition("-")
         count = 1
         if number:
             count = self.count(Token.new_borrow_pos("INT", number, token), "n-first or n-last")
@@ -347,13 +347,10 @@ class TeslaLowering(Lowering):
         own, self._own = self._own, None
         type_, before, attribute, after = parts(subject)
         arguments = [given for given in (before, after) if given is not None]
-        if len(arguments) == 2 or (inner is None) == (outer is None):
-            self.error(
-                "WRONG_STRUCTURE",
-                f"aggregate {function} in rule {self.rule} must have one window",
-                tree,
-                expected=f"{function}({type_}(…).attribute within 5 min from …)",
-            )
+        if len(arguments) == 2:
+            self._wrong_aggregate(tree, "its constraints in one place")
+        if (inner is None) == (outer is None):
+            self._wrong_aggregate(tree, "one window")
         constraints = parts(arguments[0])[0] if arguments else None
         predicate = EventPredicate(
             (str(type_),), self._constraints(constraints), span=self.span(type_)
@@ -363,6 +360,15 @@ class TeslaLowering(Lowering):
         wanted = _FUNCTIONS[function.lower()]
         name = str(attribute) if attribute else self._default_attribute(wanted, str(type_))
         return Aggregate(wanted, predicate, name, window, span=self.span(tree))
+
+    def _wrong_aggregate(self, tree: ParseTree, requirement: str) -> None:
+        function, subject = parts(tree)[:2]
+        self.error(
+            "WRONG_STRUCTURE",
+            f"aggregate {function} in rule {self.rule} must have {requirement}",
+            tree,
+            expected=f"{function}({parts(subject)[0]}(…).attribute within 5 min from …)",
+        )
 
     def _default_attribute(self, function: Function, type_: str) -> str | None:
         """What `Avg(Temp(…))` means: the only number that the event has, or `value`."""
@@ -377,32 +383,46 @@ class TeslaLowering(Lowering):
     def _output(self, definition: ParseTree, where: ParseTree | None) -> Output:
         type_, *declared = parts(definition)
         values = self._assignments(where)
-        attributes = []
+        attributes: dict[str, OutputAttribute] = {}
         for entry in declared:
-            if entry is None:
-                continue
-            name, word = parts(entry)
-            value = values.pop(str(name), None)
-            if value is None:
-                self.error(
-                    "WRONG_STRUCTURE",
-                    f"attribute {name} of {type_} in rule {self.rule} gets no value",
-                    name,
-                    expected=f"where {name} = …",
-                )
-                continue
-            attributes.append(
-                OutputAttribute(str(name), self._kind(word), value[1], span=self.span(name))
-            )
+            if entry is not None and (attribute := self._declared(type_, entry, values)):
+                self._check_declared_once(type_, parts(entry)[0], attributes)
+                attributes[attribute.name] = attribute
         names = [str(parts(entry)[0]) for entry in declared if entry]
         for name, (token, _) in values.items():
+            if name not in names:
+                self.error(
+                    "UNKNOWN_ATTRIBUTE",
+                    f"{type_} of rule {self.rule} has no attribute {name}",
+                    token,
+                    hint=did_you_mean(name, names),
+                )
+        return Output(str(type_), tuple(attributes.values()), span=self.span(type_))
+
+    def _declared(
+        self, type_: Token, entry: ParseTree, values: dict[str, tuple[Branch, Expression]]
+    ) -> OutputAttribute | None:
+        name, word = parts(entry)
+        kind = self._kind(word)
+        if str(name) not in values:
             self.error(
-                "UNKNOWN_ATTRIBUTE",
-                f"{type_} of rule {self.rule} has no attribute {name}",
-                token,
-                hint=did_you_mean(name, names),
+                "WRONG_STRUCTURE",
+                f"attribute {name} of {type_} in rule {self.rule} gets no value",
+                name,
+                expected=f"where {name} = …",
             )
-        return Output(str(type_), tuple(attributes), span=self.span(type_))
+            return None
+        return OutputAttribute(str(name), kind, values[str(name)][1], span=self.span(name))
+
+    def _check_declared_once(
+        self, type_: Token, name: Token, known: dict[str, OutputAttribute]
+    ) -> None:
+        if str(name) in known:
+            self.error(
+                "DUPLICATE_DEFINITION",
+                f"attribute {name} of {type_} in rule {self.rule} is declared twice",
+                name,
+            )
 
     def _assignments(self, where: ParseTree | None) -> dict[str, tuple[Branch, Expression]]:
         values: dict[str, tuple[Branch, Expression]] = {}

@@ -22,41 +22,14 @@ from cepheid.algebra import (
 )
 from cepheid.languages.writing import Level, Writing
 
-_RESERVED = frozenset(
-    [
-        "rule",
-        "assign",
-        "define",
-        "from",
-        "where",
-        "consuming",
-        "within",
-        "between",
-        "as",
-        "every",
-        "each",
-        "first",
-        "last",
-        "and",
-        "or",
-        "not",
-        "true",
-        "false",
-        "null",
-        "timer",
-        "avg",
-        "average",
-        "sum",
-        "min",
-        "max",
-        "count",
-    ]
-)
-
 
 def write(rule: Rule) -> str:
-    """A rule as TESLA text."""
-    return TeslaWriting(rule, "TESLA", reserved=_RESERVED).text()
+    """A rule as TESLA text.
+
+    A word of the language can be a name wherever the grammar does not wait for that word, so no
+    word is forbidden here; whoever writes a rule reads it back to be sure.
+    """
+    return TeslaWriting(rule, "TESLA").text()
 
 
 class TeslaWriting(Writing):
