@@ -125,9 +125,13 @@ class CountWindow(Node):
 
 @dataclass(frozen=True, slots=True)
 class Key(Node):
-    """One partition attribute: for every input type, the attribute whose value must be equal."""
+    """One partition attribute: for every input type, the attribute whose value must be equal.
+
+    With a value, the attribute must have that value, and types that it does not name are free.
+    """
 
     attributes: tuple[tuple[str, str], ...]
+    value: Value | None = None
 
     def attribute(self, type_: str) -> str | None:
         """The attribute of this key in events of a type."""

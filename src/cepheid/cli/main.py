@@ -1,0 +1,72 @@
+"""The commands and their arguments; what they do is done by the package."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from cepheid.cli.check import check_command
+from cepheid.cli.test import test_command
+from cepheid.languages import LANGUAGES
+from cepheid.testing import RUNTIMES
+
+_CHECK_HELP = """\
+examples:
+  cepheid check fire.tesla              one file, its language by its ending
+  cepheid check rules/                  every rule file below a folder
+  cepheid check q.txt --language sase   a file with another ending
+  cepheid check rules/ --schema events.schema
+"""
+_TEST_HELP = """\
+examples:
+  cepheid test fire.test                the cases of a spec file
+  cepheid test tests/ --runtime all     every *.test below a folder, on every runtime
+"""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line; the result is the exit status."""
+    options = _parser().parse_args(arguments)
+    try:
+        status: int = options.run(options)
+    except BrokenPipeError:
+        sys.stderr.close()
+        return 1
+    return status
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="cepheid", description="Complex event processing: rules over events."
+    )
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    _add_check(commands)
+    _add_test(commands)
+    return parser
+
+
+def _add_check(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    command = commands.add_parser(
+        "check",
+        help="read rules and tell what is wrong with them",
+        epilog=_CHECK_HELP,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    command.add_argument("rules", nargs="+", type=Path, metavar="RULES", help="files or folders")
+    command.add_argument("--language", choices=list(LANGUAGES), help="instead of the file's ending")
+    command.add_argument("--schema", type=Path, help="a file that declares the event types")
+    command.set_defaults(run=check_command)
+
+
+def _add_test(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    command = commands.add_parser(
+        "test",
+        help="run spec files: rules with events and what they must give",
+        epilog=_TEST_HELP,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    command.add_argument("specs", nargs="+", type=Path, metavar="SPEC", help="files or folders")
+    command.add_argument("--runtime", choices=[*RUNTIMES, "all"], default="oracle")
+    command.set_defaults(run=test_command)

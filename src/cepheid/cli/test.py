@@ -1,0 +1,44 @@
+"""`cepheid test`: run spec files, show what differs."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import textwrap
+from pathlib import Path
+
+from cepheid.errors import SpecError
+from cepheid.testing import RUNTIMES, Result, read_cases, run_case
+
+
+def test_command(options: argparse.Namespace) -> int:
+    """Run the cases of spec files; 0 when all of them pass."""
+    runtimes = list(RUNTIMES) if options.runtime == "all" else [options.runtime]
+    try:
+        cases = [
+            case for path in options.specs for file in _files(path) for case in read_cases(file)
+        ]
+    except SpecError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    failed = 0
+    for runtime in runtimes:
+        for case in cases:
+            result = run_case(case, runtime)
+            if not result.passed:
+                failed += 1
+                print(_shown(result, runtime))
+    print(f"{len(cases) * len(runtimes) - failed} passed, {failed} failed")
+    return 1 if failed or not cases else 0
+
+
+def _files(path: Path) -> list[Path]:
+    if not path.is_dir():
+        return [path]
+    return sorted(file for file in path.rglob("*.test") if file.is_file())
+
+
+def _shown(result: Result, runtime: str) -> str:
+    case = result.case
+    difference = textwrap.indent(result.difference, "  ")
+    return f"FAILED {case.place} on {runtime}: {case.name}\n{difference}\n"

@@ -1,0 +1,316 @@
+"""LAIPL's parse tree to the algebra: a run for one constraint, a collection for several.
+
+The definitions and constants of the whole text are collected before any rule is lowered, because
+rules refer to each other's output: the value of a defined type is its first attribute.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from lark import Token
+
+from cepheid.algebra import (
+    Alternation,
+    Attribute,
+    Collection,
+    Comparison,
+    Expression,
+    Item,
+    Key,
+    Literal,
+    Output,
+    OutputAttribute,
+    Relation,
+    Rule,
+    Take,
+)
+from cepheid.errors import Report, Source
+from cepheid.events import Kind, Value, kind_named, kind_of
+from cepheid.languages.laipl.constraints import WhereLowering, canonical
+from cepheid.languages.lowering import Branch, Context, Lowering, ParseTree, parts
+from cepheid.languages.reading import TEXT_LIMIT, Grammar, Passage
+
+GRAMMAR = Grammar.load(
+    __package__ or "",
+    starts=r"^[ \t]*(rule|constant)\b",
+    friendly={
+        "RULE_NAME": "a name for the rule",
+        "UNIT": "a unit of time",
+        "EACH": "Each(…)",
+        "COUNT": "Count(…)",
+        "FUNCTION": "Average(…), Sum(…), Min(…) or Max(…)",
+        "FIRST": "first",
+        "LAST": "last",
+        "COMMA": ",",
+        "_CONSTANT": "Constant",
+        "_RULE": "Rule",
+        "_DEFINE": "Define",
+        "_FROM": "From",
+        "_WHERE": "Where",
+        "_COMPOSITE": "Composite",
+        "_THEN": "Then",
+        "_WITHIN": "Within(…)",
+        "_BATCH": "Batch(…)",
+        "_BEFORE_WINDOW": ",",
+    },
+    hints=[
+        (r"\bwithin\s*[^\s(]", "a window by time is written: Within(5 min)"),
+        (r"\bbatch\s*[^\s(]", "a window by count is written: Batch(300)"),
+        (r"\bcomposite\b.*=\s*[\w.]*[-:/]", "a text that is not one word goes into quotes"),
+        (r"\b(within|batch)\s*\([^()]*\).*\S", "the window stands once, at the end of Where"),
+    ],
+)
+
+
+def read(
+    source: Source, context: Context, report: Report, limit: int = TEXT_LIMIT
+) -> Iterator[Rule]:
+    """Every rule of a text, lowered; what is wrong is reported."""
+    statements = [
+        (passage, parts(tree)[0]) for passage, tree in GRAMMAR.read(source, report, limit)
+    ]
+    rules = [(passage, tree) for passage, tree in statements if tree.data == "rule"]
+    constants = _Constants(context, report)
+    for passage, tree in statements:
+        if tree.data == "constant":
+            constants.add(passage, tree)
+    defined = _definitions([tree for _, tree in rules])
+    for passage, tree in rules:
+        lowering = LaiplLowering(
+            passage, report, context, constants=constants.values, defined=defined
+        )
+        rule = lowering.lower(tree)
+        if rule is not None:
+            yield rule
+
+
+class _Constants:
+    """The named constants of a text; those given in code win, so that a text can be tuned."""
+
+    def __init__(self, context: Context, report: Report) -> None:
+        self.context, self.report = context, report
+        self.values: dict[str, Value] = dict(context.constants)
+        self._seen: set[str] = set()
+
+    def add(self, passage: Passage, tree: ParseTree) -> None:
+        """Take a Constant statement."""
+        name, _, branch = parts(tree)
+        lowering = Lowering(passage, self.report, self.context, f"Constant {name}")
+        value = lowering.expression(branch)
+        if str(name) in self._seen:
+            lowering.error("DUPLICATE_DEFINITION", f"constant {name} is defined twice", name)
+        self._seen.add(str(name))
+        if isinstance(value, Literal) and value.value is not None:
+            self.values.setdefault(str(name), value.value)
+
+
+def _definitions(rules: list[ParseTree]) -> dict[str, tuple[str, ...]]:
+    """The attributes of every defined type; of two definitions the first counts."""
+    defined: dict[str, tuple[str, ...]] = {}
+    for rule in rules:
+        type_, *declared = parts(parts(rule)[1])
+        names = tuple(canonical(parts(entry)[0]) for entry in declared if entry)
+        defined.setdefault(str(type_), names)
+    return defined
+
+
+@dataclass
+class LaiplLowering(WhereLowering):
+    """Lowers one LAIPL rule."""
+
+    _keys: list[Key] = field(default_factory=list)
+
+    def lower(self, tree: ParseTree) -> Rule | None:
+        """Lower `rule`."""
+        name, definition, inputs, where, composite = parts(tree)
+        self.rule = str(name)
+        before = len(self.report.errors)
+        self._inputs(inputs)
+        if composite:
+            self._composite(composite)
+        pattern = self.where(where, tuple(self._keys))
+        self._unused(inputs)
+        output = self._output(definition)
+        if len(self.report.errors) > before or pattern is None:
+            return None
+        if isinstance(pattern, Collection) and pattern.window is None:
+            self._warn_without_window(pattern, where)
+        return Rule(self.rule, output, pattern, language="laipl", span=self.span(name))
+
+    # --- From ----------------------------------------------------------------
+
+    def _inputs(self, tree: ParseTree) -> None:
+        for token in parts(tree):
+            if str(token) in self.inputs:
+                self.error(
+                    "WRONG_STRUCTURE", f"From of rule {self.rule} names {token} twice", token
+                )
+            self.inputs.append(str(token))
+
+    def _unused(self, tree: ParseTree) -> None:
+        for token in parts(tree):
+            if str(token) not in self.used:
+                self.error(
+                    "WRONG_STRUCTURE",
+                    f"event {token} is in From of rule {self.rule}, but no constraint is about it",
+                    token,
+                    hint=f"take it out of From, or write {token} in Where",
+                )
+
+    def _warn_without_window(self, pattern: Collection, where: ParseTree) -> None:
+        body = pattern.body
+        choices = body.parts if isinstance(body, Alternation) else (body,)
+        if not all(isinstance(choice, Take) and choice.count == 1 for choice in choices):
+            self.warn(
+                "UNBOUNDED_STATE",
+                f"rule {self.rule} has no window and may keep events for ever",
+                where,
+                hint="end the Where clause with Within(…) or Batch(…)",
+            )
+
+    # --- Composite -----------------------------------------------------------
+
+    def _composite(self, tree: ParseTree) -> None:
+        for chain in tree.find_data("chain"):
+            members = [item for item in parts(chain) if _kind_of_member(item) != "EQUAL"]
+            attributes = [item for item in members if _kind_of_member(item) == "attribute"]
+            constants = [item for item in members if item not in attributes]
+            related = [self._related(item) for item in attributes]
+            if not attributes or len(constants) > 1:
+                self.error(
+                    "WRONG_STRUCTURE",
+                    f"Composite of rule {self.rule} must relate attributes to each other "
+                    "or to one constant",
+                    chain,
+                    expected=f"{self.inputs[0]}.Source = S001 or A.Source = B.Source",
+                )
+            elif constants:
+                self._fix(related, self._constant(constants[0]))
+            else:
+                self._relate(chain, related)
+
+    def _related(self, tree: ParseTree) -> tuple[str, str]:
+        type_, name = parts(tree)
+        self.input_type(type_)
+        return str(type_), canonical(name)
+
+    def _constant(self, item: Branch) -> Literal:
+        """A bare word is a named constant if there is one, else a text."""
+        if isinstance(item, Token) or item.data != "word":
+            value = self.expression(item)
+            return value if isinstance(value, Literal) else Literal(None)
+        word = str(parts(item)[0])
+        return Literal(self.constants.get(word, word), span=self.span(item))
+
+    def _fix(self, related: list[tuple[str, str]], constant: Literal) -> None:
+        for type_, name in related:
+            own = Attribute(None, name, span=constant.span)
+            test = Comparison(Relation.EQUAL, own, constant, span=constant.span)
+            self.fixed.setdefault(type_, []).append(test)
+
+    def _relate(self, chain: ParseTree, related: list[tuple[str, str]]) -> None:
+        types = [type_ for type_, _ in related]
+        missing = [type_ for type_ in self.inputs if type_ not in types]
+        twice = [type_ for type_ in types if types.count(type_) > 1]
+        if missing:
+            self.error(
+                "WRONG_STRUCTURE",
+                f"Composite of rule {self.rule} relates some input events, but not "
+                f"{', '.join(missing)}",
+                chain,
+                hint=f"add it to the chain: … = {missing[0]}.{related[0][1]}",
+            )
+        if twice:
+            self.error(
+                "WRONG_STRUCTURE",
+                f"Composite of rule {self.rule} names {twice[0]} twice in one chain",
+                chain,
+                expected="one attribute of every input event",
+            )
+        self._keys.append(Key(tuple(related), span=self.span(chain)))
+
+    # --- Define --------------------------------------------------------------
+
+    def _output(self, definition: ParseTree) -> Output:
+        type_, *declared = parts(definition)
+        entries = [parts(entry) for entry in declared if entry]
+        names = [canonical(name) for name, _ in entries]
+        source = self._source()
+        values = list(self.values)
+        if source and "source" in names[len(values) :]:
+            values.insert(names.index("source", len(values)), source.value)
+        self._check_declared(entries, names, len(values))
+        attributes = [
+            OutputAttribute(name, self._kind(word), value, span=self.span(token))
+            for name, (token, word), value in zip(names, entries, values, strict=False)
+        ]
+        if source and "source" not in names:
+            attributes.append(source)
+        return Output(str(type_), tuple(attributes), span=self.span(type_))
+
+    def _check_declared(
+        self, entries: list[tuple[Token, Token]], names: list[str], values: int
+    ) -> None:
+        for index, (token, _) in enumerate(entries):
+            if names[index] in names[:index]:
+                self.error(
+                    "DUPLICATE_DEFINITION",
+                    f"attribute {token} is defined twice in rule {self.rule}",
+                    token,
+                )
+        if len(entries) > values and self.used:
+            self.error(
+                "WRONG_STRUCTURE",
+                f"attribute {entries[values][0]} in rule {self.rule} gets no value: "
+                f"its constraints give {values}",
+                entries[values][0],
+                hint="the attributes of Define take the values of the constraints in order",
+            )
+
+    def _kind(self, word: Token) -> Kind | None:
+        kind = kind_named(str(word))
+        if kind is None:
+            self.error(
+                "WRONG_TYPE",
+                f"type {word} in rule {self.rule} is not known",
+                word,
+                expected="String, Integer, Double (or Float) or Boolean",
+            )
+        return kind
+
+    def _source(self) -> OutputAttribute | None:
+        """The source that the composite event inherits, so that rules chain (Definition 2)."""
+        equated = next(
+            (key for key in self._keys if "source" in dict(key.attributes).values()), None
+        )
+        fixed = self._fixed_source(equated is not None)
+        if fixed is not None:
+            return OutputAttribute("source", kind_of(fixed), Literal(fixed))
+        if equated is None or not self.labels:
+            return None
+        label, type_, single = next(
+            (found for found in self.labels if found[0] not in self.optional), self.labels[0]
+        )
+        name = equated.attribute(type_) or "source"
+        value: Expression = Attribute(label, name) if single else Item(label, -1, name)
+        kind = self.context.schema.get(type_, {}).get(name, Kind.STRING)
+        return OutputAttribute("source", kind, value)
+
+    def _fixed_source(self, equated: bool) -> Value | None:
+        """The constant that Composite gives as the source of all events that take part."""
+        values: list[Value | None] = []
+        for _, type_, _ in self.labels:
+            given = [
+                test.right.value
+                for test in self.fixed.get(type_, [])
+                if test.left == Attribute(None, "source") and isinstance(test.right, Literal)
+            ]
+            values += given[:1] if given or equated else [None]
+        first = values[0] if values else None
+        return first if all(value == first for value in values) else None
+
+
+def _kind_of_member(item: Branch) -> str:
+    return item.type if isinstance(item, Token) else str(item.data)

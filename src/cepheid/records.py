@@ -1,0 +1,93 @@
+"""Events as plain records: dictionaries with `type`, `ts` and attributes, if need be `start`, `id`.
+
+`ts` is a datetime, or an integer with a stated unit. Composite events leave in the same form.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from cepheid.errors import EventError
+from cepheid.events import CompositeEvent, Event
+from cepheid.units import unit_size
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+_OWN_FIELDS = ("type", "ts", "start")
+
+
+@dataclass(frozen=True)
+class Clock:
+    """How times are written in records: datetimes, or integers of a unit."""
+
+    unit: int | None = None
+
+    @staticmethod
+    def of(unit: str | None) -> Clock:
+        """The clock for a unit's name; None means datetimes."""
+        if unit is None:
+            return Clock()
+        size = unit_size(unit)
+        if size is None:
+            raise EventError(f"unit must be one of us, ms, s, min, h, d; got {unit!r}")
+        return Clock(size)
+
+    def read(self, time: object) -> int:
+        """A time in microseconds."""
+        if isinstance(time, datetime):
+            aware = time if time.tzinfo else time.replace(tzinfo=UTC)
+            return (aware - _EPOCH) // _MICROSECOND
+        if isinstance(time, int) and not isinstance(time, bool):
+            if self.unit is None:
+                raise EventError(
+                    "times that are integers need a unit\n\n"
+                    'hint: say which, such as detect(events, unit="ms")'
+                )
+            return time * self.unit
+        raise EventError(
+            f"time must be a datetime, or an integer with a unit; got {type(time).__name__}"
+        )
+
+    def write(self, time: int) -> datetime | int | float:
+        """A time in microseconds as this clock writes it."""
+        if self.unit is None:
+            return _EPOCH + time * _MICROSECOND
+        return time // self.unit if time % self.unit == 0 else time / self.unit
+
+
+def from_record(record: Mapping[str, Any], clock: Clock) -> Event:
+    """An event from a dictionary.
+
+    >>> record = {"type": "Temp", "ts": 10, "area": "A1", "value": 24.5}
+    >>> from_record(record, Clock.of("s")).end
+    10000000
+    """
+    for name in ("type", "ts"):
+        if name not in record:
+            raise EventError(f"event must have a field {name}; got {sorted(record)}")
+    end = clock.read(record["ts"])
+    start = clock.read(record["start"]) if record.get("start") is not None else end
+    attributes = {name: value for name, value in record.items() if name not in _OWN_FIELDS}
+    return Event(str(record["type"]), start, end, attributes, record.get("id"))
+
+
+def to_record(event: CompositeEvent, clock: Clock) -> dict[str, Any]:
+    """A composite event as a dictionary."""
+    record: dict[str, Any] = {
+        "id": event.id,
+        "type": event.type,
+        "ts": clock.write(event.end),
+        "start": clock.write(event.start),
+        "rule": event.rule,
+    }
+    record.update({name: value for name, value in event.attributes.items() if name not in record})
+    record["events"] = list(_constituents(event, clock))
+    return record
+
+
+def _constituents(event: CompositeEvent, clock: Clock) -> Iterable[dict[str, Any]]:
+    for label, part in event.events:
+        yield {"label": label, "type": part.type, "ts": clock.write(part.end), "id": part.id}

@@ -1,0 +1,196 @@
+"""Rules that are ready to use: loaded, checked, and evaluated over events."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from cepheid.algebra import Rule
+from cepheid.check import check
+from cepheid.errors import EventError, Problem, Report, RuleError, Source, did_you_mean
+from cepheid.events import CompositeEvent, Event, Kind, Schema, Value
+from cepheid.languages import LANGUAGES, Language
+from cepheid.languages.lowering import Context
+from cepheid.languages.reading import TEXT_LIMIT
+from cepheid.literals import parse_schema
+from cepheid.oracle import evaluate
+from cepheid.records import Clock, from_record, to_record
+
+SchemaLike = Schema | Mapping[str, Mapping[str, str | Kind]] | str
+
+
+@dataclass(frozen=True)
+class Rules:
+    """A set of checked rules, with the warnings that the check gave.
+
+    >>> rules = load('''
+    ...     Rule Hot
+    ...     define Alarm(area: string)
+    ...     from Temp(value > 45)
+    ...     where area = Temp.area
+    ... ''', language="tesla")
+    >>> events = [{"type": "Temp", "ts": 1, "area": "A1", "value": 50.0}]
+    >>> [(found["type"], found["area"]) for found in rules.detect(events, unit="s")]
+    [('Alarm', 'A1')]
+    """
+
+    rules: tuple[Rule, ...]
+    schema: Schema = field(default_factory=Schema)
+    warnings: tuple[Problem, ...] = ()
+
+    def __iter__(self) -> Iterator[Rule]:
+        return iter(self.rules)
+
+    def __len__(self) -> int:
+        return len(self.rules)
+
+    def detect(
+        self,
+        events: Sequence[Event] | Sequence[Mapping[str, Any]],
+        *,
+        unit: str | None = None,
+        until: int | None = None,
+        failures: bool = False,
+    ) -> list[CompositeEvent] | list[dict[str, Any]]:
+        """Everything that the rules find in a list of events, as the same kind of list.
+
+        Events are `Event`s or dictionaries with `type`, `ts` and attributes. Integer times need
+        a `unit`; `until` (in microseconds since the epoch) lets time go on after the last event;
+        `failures` adds the failure events of runs.
+        """
+        if not isinstance(events, Sequence) or isinstance(events, str):
+            raise EventError(
+                f"events must be a list of Events or dictionaries; got {type(events).__name__}"
+            )
+        clock = Clock.of(unit)
+        given = [e if isinstance(e, Event) else from_record(e, clock) for e in events]
+        found = evaluate(
+            self.rules, given, schema=self.schema, until=until, failures=failures
+        ).events
+        if all(isinstance(event, Event) for event in events):
+            return list(found)
+        return [to_record(event, clock) for event in found]
+
+    def text(self, language: str | None = None) -> str:
+        """The rules as text, each in its own language or all in the one that is named."""
+        return "\n".join(LANGUAGES[language or rule.language].write(rule) for rule in self.rules)
+
+
+def load(
+    source: str | Path | Iterable[str | Path],
+    *,
+    language: str | None = None,
+    schema: SchemaLike | None = None,
+    constants: Mapping[str, Value] | None = None,
+    limit: int = TEXT_LIMIT,
+) -> Rules:
+    """Read and check rules from a file, a folder, several of them, or a text.
+
+    The language follows from a file's ending; a text needs `language`. With a `schema`, types and
+    attributes are checked against it. Everything that is wrong is raised together as `RuleError`.
+
+    >>> load("QUERY Q EVENT A x WITHIN 0", language="sase")
+    Traceback (most recent call last):
+    ...
+    cepheid.errors.RuleError: <text>:1:26: error: ...
+    """
+    report = Report()
+    context = Context(_schema(schema), dict(constants or {}))
+    rules: list[Rule] = []
+    for text, read_as in _sources(source, language):
+        rules += read_as.read(text, context, report, limit)
+    if not rules and not report.errors:
+        report.error("EMPTY_TEXT", "there is no rule to load", hint="write at least one rule")
+    rules = _named(rules)
+    check(rules, context.schema, report)
+    report.fail_on_errors()
+    return Rules(tuple(rules), context.schema, tuple(report.warnings))
+
+
+def _schema(schema: SchemaLike | None) -> Schema:
+    if schema is None or isinstance(schema, Schema):
+        return schema or Schema()
+    return parse_schema(schema) if isinstance(schema, str) else Schema.of(schema)
+
+
+def _sources(
+    source: str | Path | Iterable[str | Path], language: str | None
+) -> Iterator[tuple[Source, Language]]:
+    if isinstance(source, str) and (language is not None and not _is_path(source)):
+        yield Source(source), _language(language)
+        return
+    paths = [source] if isinstance(source, str | Path) else source
+    for path in map(Path, paths):
+        for file in _files(path):
+            yield _read(file), _language(language) if language else _language_of(file)
+
+
+def _is_path(text: str) -> bool:
+    """Whether a text is rather the name of an existing file or folder."""
+    if "\n" in text or "\0" in text or len(text) > 1024:
+        return False
+    return Path(text).exists()
+
+
+def _files(path: Path) -> list[Path]:
+    if path.is_dir():
+        endings = {language.ending for language in LANGUAGES.values()}
+        return sorted(file for file in path.rglob("*") if file.suffix in endings and file.is_file())
+    return [path]
+
+
+def _read(path: Path) -> Source:
+    try:
+        return Source(path.read_text("utf-8-sig"), str(path))
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
+        shown = str(path)[:200]
+        hint = "" if path.suffix else 'a text needs its language: load(text, language="tesla")'
+        raise RuleError(
+            [Problem("UNKNOWN_NAME", f"rules cannot be read from {shown}: {reason}", hint=hint)]
+        ) from None
+
+
+def _language(name: str) -> Language:
+    if name not in LANGUAGES:
+        raise RuleError(
+            [
+                Problem(
+                    "UNKNOWN_LANGUAGE",
+                    f"language must be one of {', '.join(LANGUAGES)}; got {name}",
+                    hint=did_you_mean(name, LANGUAGES),
+                )
+            ]
+        )
+    return LANGUAGES[name]
+
+
+def _language_of(path: Path) -> Language:
+    for language in LANGUAGES.values():
+        if path.suffix == language.ending:
+            return language
+    endings = ", ".join(language.ending for language in LANGUAGES.values())
+    raise RuleError(
+        [
+            Problem(
+                "UNKNOWN_LANGUAGE",
+                f"the language of {path} must follow from its ending, one of {endings}",
+                hint='rename the file, or name the language: load(path, language="tesla")',
+            )
+        ]
+    )
+
+
+def _named(rules: list[Rule]) -> list[Rule]:
+    """Rules that are only called like their output get a number when there are several."""
+    taken: dict[str, int] = {}
+    named = []
+    for rule in rules:
+        taken[rule.name] = count = taken.get(rule.name, 0) + 1
+        if count > 1 and rule.name == rule.output.type:
+            named.append(replace(rule, name=f"{rule.name}_{count}"))
+        else:
+            named.append(rule)
+    return named
