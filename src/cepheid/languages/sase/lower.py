@@ -54,6 +54,7 @@ GRAMMAR = Grammar.load(
         "VARIABLE": "a variable",
         "HYPHENATED": "a variable",
         "UNIT": "a unit of time",
+        "WORD": "a number",
         "NOT": "!",
         "AND": "AND",
         "OR": "OR",
@@ -73,10 +74,6 @@ GRAMMAR = Grammar.load(
         (
             rf"\bwithin\s+\d[\d.]*\s*(?!({_UNITS})\b)[a-z]",
             "units are us, ms, s, min, hours, days and weeks; a bare number counts seconds",
-        ),
-        (
-            r"^\s*return\s+\w[\w\-]*\s*$",
-            "the attributes follow in brackets: RETURN Theft(id = x.id)",
         ),
         (
             r"(<|>|=|≤|≥|≠)[^()]*?\w\s*(<|>|=|≤|≥|≠)",
@@ -440,11 +437,12 @@ class SaseLowering(Lowering):
     # --- RETURN --------------------------------------------------------------
 
     def _output(self, type_: str, returns: ParseTree | None) -> Output:
-        if returns is None:
+        """RETURN with a type alone gives that type all attributes, as no RETURN does."""
+        given = parts(returns)[1] if returns else None
+        if given is None:
             return Output(type_, everything=True)
-        given = [child for child in parts(returns)[1:] if child is not None]
         attributes: dict[str, OutputAttribute] = {}
-        for assignment in given:
+        for assignment in filter(None, parts(given)):
             name, _, value = parts(assignment)
             if str(name) in attributes:
                 self.error(
@@ -455,7 +453,7 @@ class SaseLowering(Lowering):
             self._check_returned(assignment)
             lowered = self._value(self.expression(value))
             attributes[str(name)] = OutputAttribute(str(name), None, lowered, span=self.span(name))
-        return Output(type_, tuple(attributes.values()), span=self.span(returns))
+        return Output(type_, tuple(attributes.values()), span=self.span(given))
 
     def _check_returned(self, assignment: ParseTree) -> None:
         """Negative components contribute nothing to the result (section 2.2.2)."""

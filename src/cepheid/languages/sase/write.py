@@ -65,8 +65,8 @@ class SaseWriting(Writing):
             parts.append(f"WHERE {' AND '.join(where)}")
         if tree.within is not None:
             parts.append(f"WITHIN {self.duration(tree.within)}")
-        if not rule.output.everything:
-            parts.append(f"RETURN {self._returns()}")
+        if not rule.output.everything or rule.output.type != rule.name:
+            parts.append(f"RETURN {self._type(rule.output.type)}{self._attributes()}")
         return "\n".join(parts) + "\n"
 
     def _check(self, rule: Rule, tree: Tree) -> None:
@@ -74,8 +74,8 @@ class SaseWriting(Writing):
             raise self.cannot("what the rule does with missing attributes, points or consumption")
         if tree.bindings:
             raise self.cannot("parameters", "compare the attributes themselves: x.id = y.id")
-        if rule.output.everything and (rule.output.attributes or rule.output.type != rule.name):
-            raise self.cannot("all attributes together with others, or under another type")
+        if rule.output.everything and rule.output.attributes:
+            raise self.cannot("all attributes together with others")
 
     # --- EVENT ---------------------------------------------------------------
 
@@ -158,11 +158,14 @@ class SaseWriting(Writing):
 
     # --- RETURN --------------------------------------------------------------
 
-    def _returns(self) -> str:
+    def _attributes(self) -> str:
+        """The attributes in brackets; without brackets all of them are meant."""
+        if self.rule.output.everything:
+            return ""
         attributes = [
             f"{self._attribute(attribute.name)} = {self.expression(attribute.value, Level.SUM)}"
             for attribute in self.rule.output.attributes
         ]
         if any(attribute.kind is not None for attribute in self.rule.output.attributes):
             raise self.cannot("the type of an attribute")
-        return f"{self._type(self.rule.output.type)}({', '.join(attributes)})"
+        return f"({', '.join(attributes)})"
