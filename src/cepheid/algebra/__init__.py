@@ -66,6 +66,7 @@ from cepheid.algebra.walk import (
     input_types,
     labels_of,
     parameters_of,
+    surface,
     walk,
 )
 
@@ -129,5 +130,6 @@ __all__ = [
     "input_types",
     "labels_of",
     "parameters_of",
+    "surface",
     "walk",
 ]

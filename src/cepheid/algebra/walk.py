@@ -44,6 +44,20 @@ def walk(node: Node | None) -> Iterator[Node]:
             stack.extend(getattr(current, name) for name in reversed(_field_names(current)))
 
 
+def surface(node: Node | None) -> Iterator[Node]:
+    """Like walk, but without what is inside event predicates, which speak of their own event."""
+    stack: list[object] = [node]
+    while stack:
+        current = stack.pop()
+        if isinstance(current, tuple):
+            stack.extend(reversed(current))
+        elif isinstance(current, Node):
+            yield current
+            if not isinstance(current, EventPredicate):
+                names = reversed(_field_names(current))
+                stack.extend(getattr(current, name) for name in names)
+
+
 def find(node: Node | None, kind: type[N]) -> Iterator[N]:
     """All nodes of a kind below a node."""
     return (found for found in walk(node) if isinstance(found, kind))

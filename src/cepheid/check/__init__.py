@@ -1,13 +1,30 @@
-"""Checking rules: everything that can be known to be wrong before the first event."""
+"""Checking rules: everything that can be known to be wrong before the first event.
+
+The check works on the algebra, so that rules of every language are checked alike.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from cepheid.algebra import Rule
+from cepheid.check.definitions import Definitions
+from cepheid.check.families import Families
+from cepheid.check.names import check_names
+from cepheid.check.structure import check_structure
 from cepheid.errors import Report
 from cepheid.events import Schema
+
+__all__ = ["check"]
 
 
 def check(rules: Sequence[Rule], schema: Schema, report: Report) -> None:
     """Report everything that is wrong with rules, or worth knowing about them."""
+    definitions = Definitions(rules, schema)
+    definitions.check(report)
+    families = Families(definitions, report)
+    for rule in rules:
+        sound = check_structure(rule, report)
+        sound = check_names(rule, definitions, report) and sound
+        if sound:
+            families.check(rule)

@@ -31,7 +31,6 @@ from cepheid.algebra import (
     Sequence,
     Take,
     TimeWindow,
-    conjunction,
     find,
 )
 from cepheid.errors import Span, did_you_mean
@@ -86,6 +85,10 @@ class Constraint:
         """The attribute, of the event being tested."""
         return Attribute(None, self.attribute, span=self.span)
 
+    def predicate(self, test: Comparison | None) -> EventPredicate:
+        """The events of the type that pass a test."""
+        return EventPredicate((self.type,), test, span=self.span)
+
 
 @dataclass
 class WhereLowering(Lowering):
@@ -96,8 +99,6 @@ class WhereLowering(Lowering):
     """The attributes of the types that rules of the text define."""
     inputs: list[str] = field(default_factory=list)
     """The types of the From clause."""
-    fixed: dict[str, list[Comparison]] = field(default_factory=dict)
-    """For every type, the constants that the Composite clause gives its attributes."""
     used: set[str] = field(default_factory=set)
     values: list[Expression] = field(default_factory=list)
     """The values of the constraints' subjects, in order."""
@@ -230,12 +231,6 @@ class WhereLowering(Lowering):
             )
         return max(1, index)
 
-    def _predicate(self, constraint: Constraint, test: Comparison | None) -> EventPredicate:
-        """Events of the constraint's type that pass the test and what Composite fixes."""
-        tests: list[Expression] = [test] if test else []
-        tests += self.fixed.get(constraint.type, [])
-        return EventPredicate((constraint.type,), conjunction(tests), span=constraint.span)
-
     # --- a run ---------------------------------------------------------------
 
     def _run(self, constraint: Constraint, window: Window | None, keys: tuple[Key, ...]) -> Run:
@@ -258,7 +253,7 @@ class WhereLowering(Lowering):
             condition = constraint.compare(value)
         self._check_full(constraint, window)
         self.values.append(value)
-        predicate = self._predicate(constraint, test)
+        predicate = constraint.predicate(test)
         return Run(label, predicate, window, condition, keys, span=constraint.span)
 
     def _whole(self, constraint: Constraint, label: str) -> Expression:
@@ -331,13 +326,13 @@ class WhereLowering(Lowering):
             return self._counted(constraint)
         label = self._label(constraint.type, single=True)
         self.values.append(Attribute(label, constraint.attribute))
-        predicate = self._predicate(constraint, constraint.compare(constraint.own))
+        predicate = constraint.predicate(constraint.compare(constraint.own))
         return Take(label, predicate, span=constraint.span)
 
     def _counted(self, constraint: Constraint) -> Take:
         label = self._label(constraint.type, single=False)
         self.values.append(Collected(Function.COUNT, label, None))
-        predicate = self._predicate(constraint, constraint.inner)
+        predicate = constraint.predicate(constraint.inner)
         return Take(label, predicate, self._needed(constraint), span=constraint.span)
 
     def _needed(self, constraint: Constraint) -> int:
@@ -375,7 +370,7 @@ class WhereLowering(Lowering):
         self.values.append(Collected(function, label, attribute))
         return Accumulate(
             label,
-            self._predicate(constraint, None),
+            constraint.predicate(None),
             function,
             attribute,
             constraint.relation or Relation.EQUAL,
@@ -386,14 +381,6 @@ class WhereLowering(Lowering):
     def _picked(self, constraint: Constraint) -> Pick:
         label = self._label(constraint.type, single=True)
         self.values.append(Attribute(label, constraint.attribute))
-        if constraint.type in self.fixed:
-            self.error(
-                "WRONG_STRUCTURE",
-                f"{constraint.type}[…] among several constraints of rule {self.rule} cannot be "
-                "limited by a constant in Composite",
-                constraint.span,
-                hint=f"let a rule of its own pick out those {constraint.type} events first",
-            )
         condition = constraint.compare(constraint.own)
         return Pick(label, (constraint.type,), constraint.index, condition, span=constraint.span)
 
@@ -408,7 +395,7 @@ class WhereLowering(Lowering):
             self.used.update(self.inputs)
             return Absence(EventPredicate(()), span=self.span(tree))
         constraint = self._constraint(tree)
-        predicate = self._predicate(constraint, constraint.compare(constraint.own))
+        predicate = constraint.predicate(constraint.compare(constraint.own))
         return Absence(predicate, span=self.span(tree))
 
     def _check_happens(self, body: Body, tree: ParseTree) -> bool:

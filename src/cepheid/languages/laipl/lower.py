@@ -15,14 +15,12 @@ from cepheid.algebra import (
     Alternation,
     Attribute,
     Collection,
-    Comparison,
     Expression,
     Item,
     Key,
     Literal,
     Output,
     OutputAttribute,
-    Relation,
     Rule,
     Take,
 )
@@ -133,6 +131,8 @@ class LaiplLowering(WhereLowering):
         pattern = self.where(where, tuple(self._keys))
         self._unused(inputs)
         output = self._output(definition)
+        if len(self.report.errors) == before:
+            self._check_values(definition, output)
         if len(self.report.errors) > before or pattern is None:
             return None
         if isinstance(pattern, Collection) and pattern.window is None:
@@ -173,7 +173,9 @@ class LaiplLowering(WhereLowering):
     # --- Composite -----------------------------------------------------------
 
     def _composite(self, tree: ParseTree) -> None:
-        for chain in tree.find_data("chain"):
+        for chain in parts(tree):
+            if isinstance(chain, Token):
+                continue
             members = [item for item in parts(chain) if _kind_of_member(item) != "EQUAL"]
             attributes = [item for item in members if _kind_of_member(item) == "attribute"]
             constants = [item for item in members if item not in attributes]
@@ -187,7 +189,8 @@ class LaiplLowering(WhereLowering):
                     expected=f"{self.inputs[0]}.Source = S001 or A.Source = B.Source",
                 )
             elif constants:
-                self._fix(related, self._constant(constants[0]))
+                value = self._constant(constants[0])
+                self._keys.append(Key(tuple(related), value, span=self.span(chain)))
             else:
                 self._relate(chain, related)
 
@@ -196,19 +199,13 @@ class LaiplLowering(WhereLowering):
         self.input_type(type_)
         return str(type_), canonical(name)
 
-    def _constant(self, item: Branch) -> Literal:
+    def _constant(self, item: Branch) -> Value | None:
         """A bare word is a named constant if there is one, else a text."""
         if isinstance(item, Token) or item.data != "word":
-            value = self.expression(item)
-            return value if isinstance(value, Literal) else Literal(None)
+            literal = self.expression(item)
+            return literal.value if isinstance(literal, Literal) else None
         word = str(parts(item)[0])
-        return Literal(self.constants.get(word, word), span=self.span(item))
-
-    def _fix(self, related: list[tuple[str, str]], constant: Literal) -> None:
-        for type_, name in related:
-            own = Attribute(None, name, span=constant.span)
-            test = Comparison(Relation.EQUAL, own, constant, span=constant.span)
-            self.fixed.setdefault(type_, []).append(test)
+        return self.constants.get(word, word)
 
     def _relate(self, chain: ParseTree, related: list[tuple[str, str]]) -> None:
         types = [type_ for type_, _ in related]
@@ -239,9 +236,9 @@ class LaiplLowering(WhereLowering):
         names = [canonical(name) for name, _ in entries]
         source = self._source()
         values = list(self.values)
-        if source and "source" in names[len(values) :]:
-            values.insert(names.index("source", len(values)), source.value)
-        self._check_declared(entries, names, len(values))
+        if source and names[len(values) :][:1] == ["source"]:
+            values.append(source.value)
+        self._check_names(entries, names)
         attributes = [
             OutputAttribute(name, self._kind(word), value, span=self.span(token))
             for name, (token, word), value in zip(names, entries, values, strict=False)
@@ -250,9 +247,7 @@ class LaiplLowering(WhereLowering):
             attributes.append(source)
         return Output(str(type_), tuple(attributes), span=self.span(type_))
 
-    def _check_declared(
-        self, entries: list[tuple[Token, Token]], names: list[str], values: int
-    ) -> None:
+    def _check_names(self, entries: list[tuple[Token, Token]], names: list[str]) -> None:
         for index, (token, _) in enumerate(entries):
             if names[index] in names[:index]:
                 self.error(
@@ -260,12 +255,16 @@ class LaiplLowering(WhereLowering):
                     f"attribute {token} is defined twice in rule {self.rule}",
                     token,
                 )
-        if len(entries) > values and self.used:
+
+    def _check_values(self, definition: ParseTree, output: Output) -> None:
+        given = {attribute.name for attribute in output.attributes}
+        names = [parts(entry)[0] for entry in parts(definition)[1:] if entry]
+        for name in [name for name in names if canonical(name) not in given][:1]:
             self.error(
                 "WRONG_STRUCTURE",
-                f"attribute {entries[values][0]} in rule {self.rule} gets no value: "
-                f"its constraints give {values}",
-                entries[values][0],
+                f"attribute {name} in rule {self.rule} gets no value: "
+                f"its constraints give {len(self.values)}",
+                name,
                 hint="the attributes of Define take the values of the constraints in order",
             )
 
@@ -282,9 +281,7 @@ class LaiplLowering(WhereLowering):
 
     def _source(self) -> OutputAttribute | None:
         """The source that the composite event inherits, so that rules chain (Definition 2)."""
-        equated = next(
-            (key for key in self._keys if "source" in dict(key.attributes).values()), None
-        )
+        equated = next((key for key in self._keys if key.value is None and _on_source(key)), None)
         fixed = self._fixed_source(equated is not None)
         if fixed is not None:
             return OutputAttribute("source", kind_of(fixed), Literal(fixed))
@@ -300,16 +297,20 @@ class LaiplLowering(WhereLowering):
 
     def _fixed_source(self, equated: bool) -> Value | None:
         """The constant that Composite gives as the source of all events that take part."""
-        values: list[Value | None] = []
-        for _, type_, _ in self.labels:
-            given = [
-                test.right.value
-                for test in self.fixed.get(type_, [])
-                if test.left == Attribute(None, "source") and isinstance(test.right, Literal)
-            ]
-            values += given[:1] if given or equated else [None]
-        first = values[0] if values else None
-        return first if all(value == first for value in values) else None
+        given = {
+            type_: key.value
+            for key in self._keys
+            for type_, name in key.attributes
+            if key.value is not None and name == "source"
+        }
+        types = {type_ for _, type_, _ in self.labels}
+        complete = given and (equated or types <= given.keys())
+        values = list(given.values())
+        return values[0] if complete and all(value == values[0] for value in values) else None
+
+
+def _on_source(key: Key) -> bool:
+    return any(name == "source" for _, name in key.attributes)
 
 
 def _kind_of_member(item: Branch) -> str:

@@ -1,0 +1,188 @@
+"""Structure: windows that are windows, trees that are trees, patterns that can match and end."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from cepheid.algebra import (
+    Alternation,
+    Atom,
+    Body,
+    Collection,
+    Component,
+    CountWindow,
+    Detector,
+    EventPredicate,
+    Iteration,
+    Node,
+    Parallel,
+    Rule,
+    Sequence,
+    TimeWindow,
+    Timing,
+    Tree,
+    find,
+    walk,
+)
+from cepheid.errors import Report, did_you_mean
+
+
+def check_structure(rule: Rule, report: Report) -> bool:
+    """Report what does not hold together; True when everything does."""
+    before = len(report.errors)
+    structure = _Structure(rule, report)
+    structure.check_lengths()
+    if isinstance(rule.pattern, Tree):
+        structure.check_tree(rule.pattern)
+    elif isinstance(rule.pattern, Detector):
+        structure.check_detector(rule.pattern)
+    elif isinstance(rule.pattern, Collection) and rule.pattern.window is None:
+        structure.unbounded(rule.pattern, "add Within(…) or Batch(…)")
+    return len(report.errors) == before
+
+
+def nullable(body: Body) -> bool:
+    """Whether a part of a detector accepts nothing at all."""
+    if isinstance(body, Iteration):
+        return True
+    if isinstance(body, Sequence):
+        return all(nullable(part) for part in body.parts)
+    if isinstance(body, Alternation):
+        return any(nullable(part) for part in body.parts)
+    if isinstance(body, Timing):
+        return nullable(body.first) and nullable(body.second)
+    if isinstance(body, Parallel):
+        return nullable(body.left) or nullable(body.right)
+    return False
+
+
+@dataclass
+class _Structure:
+    rule: Rule
+    report: Report
+
+    def _error(self, condition: str, message: str, node: Node, hint: str = "") -> None:
+        span = node.span or self.rule.span
+        self.report.error(condition, message, span, hint=hint, rule=self.rule.name)
+
+    def unbounded(self, node: Node, hint: str) -> None:
+        """Warn of state that nothing limits."""
+        self.report.warn(
+            "UNBOUNDED_STATE",
+            f"rule {self.rule.name} may keep events for ever: nothing limits its match in time",
+            node.span or self.rule.span,
+            hint=hint,
+            rule=self.rule.name,
+        )
+
+    # --- lengths -------------------------------------------------------------
+
+    def check_lengths(self) -> None:
+        """Every window and timer is longer than nothing."""
+        for node in walk(self.rule.pattern):
+            length = _length(node)
+            if length is not None and length <= 0:
+                self._error(
+                    "WRONG_WINDOW",
+                    f"window in rule {self.rule.name} must be longer than nothing; got {length}",
+                    node,
+                    "write a positive length",
+                )
+
+    # --- trees ---------------------------------------------------------------
+
+    def check_tree(self, tree: Tree) -> None:
+        """Every component hangs on the terminator, and every negation has bounds."""
+        by_label = {component.label: component for component in tree.components}
+        for component in tree.components[1:]:
+            self._check_path(component, by_label, tree.terminator)
+        for negation in tree.negations:
+            if negation.window.low is None or negation.window.high is None:
+                self._error(
+                    "NEGATION_WITHOUT_WINDOW",
+                    f"negation of {' or '.join(negation.predicate.types)} in rule "
+                    f"{self.rule.name} must have a window",
+                    negation,
+                    "add a WITHIN clause",
+                )
+        open_windows = [part for part in tree.components[1:] if part.window and not part.window.low]
+        if open_windows and tree.within is None:
+            self.unbounded(tree, "add WITHIN and a length of time")
+
+    def _check_path(
+        self, component: Component, by_label: dict[str, Component], terminator: Component
+    ) -> None:
+        seen: set[str] = set()
+        current = component
+        while current.label != terminator.label:
+            parent = current.parent
+            if parent is None or parent not in by_label:
+                hint = did_you_mean(parent or "", by_label)
+                self._error(
+                    "UNKNOWN_LABEL",
+                    f"no event of rule {self.rule.name} is called {parent}",
+                    current.window or current,
+                    hint,
+                )
+                return
+            if parent in seen:
+                self._error(
+                    "WRONG_STRUCTURE",
+                    f"event {component.label} in rule {self.rule.name} hangs on itself",
+                    component.window or component,
+                    f"let one of the windows end at the terminator {terminator.label}",
+                )
+                return
+            seen.add(parent)
+            current = by_label[parent]
+
+    # --- detectors -----------------------------------------------------------
+
+    def check_detector(self, detector: Detector) -> None:
+        """The pattern needs an event, a timing's first part too; something should limit it."""
+        if nullable(detector.body):
+            self._error(
+                "EMPTY_MATCH",
+                f"the pattern of rule {self.rule.name} accepts nothing at all",
+                detector.body,
+                "let it need at least one event, such as [A] [A]* instead of [A]*",
+            )
+        for timing in find(detector.body, Timing):
+            if nullable(timing.first):
+                self._error(
+                    "EMPTY_MATCH",
+                    f"the first part of timing {timing.timer} in rule {self.rule.name} "
+                    "accepts nothing at all",
+                    timing.first,
+                    "a timer is set at the end of the first part, so it needs an event",
+                )
+        if detector.within is None and _waits_untimed(detector.body, timed=False):
+            self.unbounded(detector, "add within and a length of time, or a timing operator")
+
+
+def _waits_untimed(body: Body, *, timed: bool) -> bool:
+    """Whether a branch may wait without a timer that ends it."""
+    if isinstance(body, Timing):
+        return _waits_untimed(body.first, timed=timed) or _waits_untimed(body.second, timed=True)
+    if isinstance(body, Atom):
+        return False
+    if isinstance(body, Sequence | Iteration):
+        return not timed
+    if isinstance(body, Parallel):
+        return True
+    parts = body.parts if isinstance(body, Alternation) else ()
+    return any(_waits_untimed(part, timed=timed) for part in parts)
+
+
+def _length(node: Node) -> int | None:
+    if isinstance(node, TimeWindow):
+        return node.length
+    if isinstance(node, CountWindow):
+        return node.size
+    if isinstance(node, Timing):
+        return node.duration
+    if isinstance(node, EventPredicate):
+        return node.every
+    if isinstance(node, Component):
+        return node.window.length if node.window else None
+    return node.within if isinstance(node, Tree | Detector) else None
