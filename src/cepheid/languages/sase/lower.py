@@ -155,7 +155,7 @@ class SaseLowering(Lowering):
         rule = Rule(
             self.rule,
             self._output(str(type_ or DEFAULT_TYPE), returns),
-            self._tree(pattern, length, within is not None),
+            self._tree(pattern, length),
             missing=True,
             language="sase",
             span=self.span(parts(query)[0] if query else pattern),
@@ -214,7 +214,7 @@ class SaseLowering(Lowering):
         number, unit = parts(within)
         return self.duration(number, unit, default_unit="s")
 
-    def _tree(self, pattern: ParseTree, length: int | None, bounded: bool) -> algebra.Tree:
+    def _tree(self, pattern: ParseTree, length: int | None) -> algebra.Tree:
         positive = [item for item in self._items.values() if not item.negated]
         if not positive:
             self.error(
@@ -225,13 +225,6 @@ class SaseLowering(Lowering):
                 hint="what does not happen is measured from something that does: SEQ(A x, !(B y))",
             )
             return algebra.Tree(())
-        if len(positive) > 1 and not bounded:
-            self.warn(
-                "UNBOUNDED_STATE",
-                f"rule {self.rule} has no WITHIN, so it keeps its events for ever",
-                pattern,
-                hint="say how long a match may take, such as WITHIN 12 hours",
-            )
         return algebra.Tree(
             tuple(self._components(positive)),
             tuple(self._negations([item.label for item in positive], length)),
