@@ -28,10 +28,10 @@ from cepheid.algebra import (
     Timing,
     conjunction,
     conjuncts,
-    labels_of,
 )
 from cepheid.errors import EventError, Report, Source, did_you_mean
-from cepheid.languages.core import scope
+from cepheid.languages.core.push import push
+from cepheid.languages.core.scope import check_scope
 from cepheid.languages.lowering import Context, Lowering, ParseTree, parts
 from cepheid.languages.reading import TEXT_LIMIT, Grammar
 from cepheid.units import scale, unit_size
@@ -85,8 +85,20 @@ def read(
     source: Source, context: Context, report: Report, limit: int = TEXT_LIMIT
 ) -> Iterator[Rule]:
     """Every rule of a text, lowered; what is wrong is reported."""
+    defined: set[str] = set()
     for passage, tree in GRAMMAR.read(source, report, limit):
         for definition in parts(tree):
+            name = parts(definition)[0]
+            if str(name) in defined:
+                # The paper establishes one detector per composite event type ("Implementation").
+                report.error(
+                    "DUPLICATE_RULE",
+                    f"two rules are called {name}",
+                    passage.span(name),
+                    hint="join their expressions with |, or give one of them another name",
+                    rule=str(name),
+                )
+            defined.add(str(name))
             rule = CoreLowering(passage, report, context).lower(definition)
             if rule is not None:
                 yield rule
@@ -116,10 +128,10 @@ class CoreLowering(Lowering):
         length = self._duration(parts(within)[0]) if within else None
         output = self._output(name, returns)
         if len(self.report.errors) == before:
-            self._check(body, length)
+            check_scope(body, self)
         if len(self.report.errors) != before:
             return None
-        body, waiting = scope.push(body, conjuncts(condition))
+        body, waiting = push(body, conjuncts(condition))
         detector = Detector(body, conjunction(waiting), length, span=self.span(expression))
         return Rule(self.rule, output, detector, language="core", span=self.span(name))
 
@@ -376,85 +388,6 @@ class CoreLowering(Lowering):
                 str(attribute), None, self.expression(value), span=self.span(attribute)
             )
         return Output(str(name), tuple(attributes.values()), span=self.span(name))
-
-    # --- checks on the whole expression ---------------------------------------
-
-    def _check(self, body: Body, within: int | None) -> None:
-        found = list(scope.places(body))
-        labelled = {place.node.label: place.path for place in found if isinstance(place.node, Atom)}
-        self._check_empty(body)
-        for place in found:
-            if isinstance(place.node, Atom):
-                self._check_timers(place.node, place.path)
-                self._check_labels(place.node, place.path, labelled)
-            elif isinstance(place.node, Timing):
-                self._check_first(place.node)
-            elif isinstance(place.node, Parallel):
-                self._check_parallel(place.node, place.path, within)
-
-    def _check_empty(self, body: Body) -> None:
-        if scope.nullable(body):
-            self.error(
-                "EMPTY_MATCH",
-                f"the expression of rule {self.rule} accepts nothing at all",
-                body.span,
-                hint="demand at least one event: [A] [A]* instead of [A]*",
-            )
-
-    def _check_first(self, timing: Timing) -> None:
-        if scope.nullable(timing.first):
-            self.error(
-                "EMPTY_MATCH",
-                f"what timer {timing.timer} of rule {self.rule} counts from accepts nothing at all",
-                timing.first.span,
-                hint="a timer starts at an event: demand at least one",
-            )
-
-    def _check_parallel(self, parallel: Parallel, path: scope.Path, within: int | None) -> None:
-        for side in (parallel.left, parallel.right):
-            if scope.nullable(side):
-                self.error(
-                    "EMPTY_MATCH",
-                    f"a side of || in rule {self.rule} accepts nothing at all",
-                    side.span,
-                    hint="both sides must have an event: [A] [A]* instead of [A]*",
-                )
-        timed = any(isinstance(step.node, Timing) and step.child == 1 for step in path)
-        if within is None and not timed:
-            self.warn(
-                "UNBOUNDED_STATE",
-                f"|| in rule {self.rule} keeps every match of its sides for ever",
-                parallel.span,
-                hint="bound it: add within 5 min to the rule, or a timing operator around it",
-            )
-
-    def _check_timers(self, atom: Atom, path: scope.Path) -> None:
-        for item in (*atom.accepts, *atom.domain):
-            if isinstance(item, TimerSignal) and not scope.timer_reaches(item.name, path):
-                self.error(
-                    "WRONG_STRUCTURE",
-                    f"timer {item.name} in rule {self.rule} is not set here",
-                    item.span,
-                    hint=f"{item.name} holds in the second part of its timing operator, "
-                    "outside of ||",
-                )
-
-    def _check_labels(
-        self, atom: Atom, path: scope.Path, labelled: dict[str | None, scope.Path]
-    ) -> None:
-        for item in (*atom.accepts, *atom.domain):
-            if not isinstance(item, EventPredicate):
-                continue
-            for label in sorted(labels_of(item)):
-                if not scope.label_reaches(labelled[label], path):
-                    self.error(
-                        "WRONG_STRUCTURE",
-                        f"event {label} in rule {self.rule} is not known in the filter of "
-                        f"{item.types[0]}",
-                        item.span,
-                        hint="a filter refers to events that come before, on the same side of ||;"
-                        " put the condition behind where",
-                    )
 
 
 def _trees(tree: ParseTree) -> Iterator[ParseTree]:
