@@ -39,7 +39,7 @@ from cepheid.errors import Report, Source, did_you_mean
 from cepheid.events import Kind, kind_named
 from cepheid.languages.lowering import Branch, Context, Lowering, ParseTree, parts
 from cepheid.languages.reading import TEXT_LIMIT, Grammar
-from cepheid.languages.tesla import structure
+from cepheid.languages.tesla import limits
 
 GRAMMAR = Grammar.load(
     __package__ or "",
@@ -109,23 +109,23 @@ class TeslaLowering(Lowering):
         if assign:
             self._check_assigned(assign, tree)
         self._lower_pattern(pattern)
+        lowered = algebra.Tree(
+            tuple(self._components),
+            tuple(self._negations),
+            tuple(self._bindings[name] for name in sorted(self._bindings)),
+            tuple(self._conditions),
+            span=self.span(pattern),
+        )
+        limits.check(lowered, self)
         rule = Rule(
             self.rule,
             self._output(definition, where),
-            algebra.Tree(
-                tuple(self._components),
-                tuple(self._negations),
-                tuple(self._bindings[name] for name in sorted(self._bindings)),
-                tuple(self._conditions),
-                span=self.span(pattern),
-            ),
+            lowered,
             tuple(self._label(token) for token in parts(consuming)) if consuming else (),
             point=True,
             language="tesla",
             span=self.span(parts(name)[0] if name else parts(definition)[0]),
         )
-        if len(self.report.errors) == before:
-            structure.check(rule, self)
         return rule if len(self.report.errors) == before else None
 
     # --- names ---------------------------------------------------------------
