@@ -249,9 +249,14 @@ class TeslaLowering(Lowering):
             duration, anchor = parts(tree)
             return Window.within(self._duration(duration), self._label(anchor), self.span(tree))
         first, _, second = parts(tree)
-        return Window(
-            Instant(self._label(first)), Instant(self._label(second)), span=self.span(tree)
-        )
+        ends = self._label(first), self._label(second)
+        if ends[0] == ends[1]:
+            self.error(
+                "WRONG_WINDOW",
+                f"between in rule {self.rule} must name two different events; got {ends[0]} twice",
+                second,
+            )
+        return Window(Instant(ends[0]), Instant(ends[1]), span=self.span(tree))
 
     def _duration(self, tree: ParseTree) -> int:
         number, unit = parts(tree)
