@@ -40,6 +40,9 @@ CONDITIONS: dict[str, str] = {
 }
 """Every condition that a problem can have, by its stable name."""
 
+PROBLEM_LIMIT = 100
+"""How many problems one report keeps."""
+
 Severity = Literal["error", "warning", "note"]
 
 
@@ -123,12 +126,22 @@ def _clip(line: str, column: int, room: int = 160) -> tuple[str, int]:
 class Report:
     """Collects problems, so that one run tells all of them."""
 
-    problems: list[Problem] = field(default_factory=list)
+    _kept: dict[Problem, None] = field(default_factory=dict)
+
+    @property
+    def problems(self) -> list[Problem]:
+        """All problems, in the order in which they were found."""
+        return list(self._kept)
+
+    @property
+    def is_full(self) -> bool:
+        """Whether there are so many errors that looking for more helps nobody."""
+        return len(self._kept) >= PROBLEM_LIMIT
 
     def add(self, problem: Problem) -> None:
         """Keep a problem, once."""
-        if problem not in self.problems:
-            self.problems.append(problem)
+        if not self.is_full:
+            self._kept.setdefault(problem)
 
     def error(
         self,

@@ -22,40 +22,37 @@ N = TypeVar("N", bound=Node)
 
 
 _FIELDS: dict[type, tuple[str, ...]] = {}
+_NESTED = (Node, tuple)
 
 
 def _field_names(node: Node) -> tuple[str, ...]:
+    """The fields of a node, last first, as a stack wants them."""
     names = _FIELDS.get(type(node))
     if names is None:
-        names = tuple(item.name for item in fields(node) if item.name != "span")
+        names = tuple(item.name for item in reversed(fields(node)) if item.name != "span")
         _FIELDS[type(node)] = names
     return names
 
 
-def walk(node: Node | None) -> Iterator[Node]:
+def walk(node: Node | None, *, into_predicates: bool = True) -> Iterator[Node]:
     """The node and everything below it, parents first, in the order of the text."""
-    stack: list[object] = [node]
+    stack: list[Node | tuple[object, ...]] = [] if node is None else [node]
     while stack:
         current = stack.pop()
         if isinstance(current, tuple):
-            stack.extend(reversed(current))
-        elif isinstance(current, Node):
-            yield current
-            stack.extend(getattr(current, name) for name in reversed(_field_names(current)))
+            stack.extend(item for item in reversed(current) if isinstance(item, _NESTED))
+            continue
+        yield current
+        if into_predicates or not isinstance(current, EventPredicate):
+            for name in _field_names(current):
+                value = getattr(current, name)
+                if isinstance(value, _NESTED):
+                    stack.append(value)
 
 
 def surface(node: Node | None) -> Iterator[Node]:
     """Like walk, but without what is inside event predicates, which speak of their own event."""
-    stack: list[object] = [node]
-    while stack:
-        current = stack.pop()
-        if isinstance(current, tuple):
-            stack.extend(reversed(current))
-        elif isinstance(current, Node):
-            yield current
-            if not isinstance(current, EventPredicate):
-                names = reversed(_field_names(current))
-                stack.extend(getattr(current, name) for name in names)
+    return walk(node, into_predicates=False)
 
 
 def find(node: Node | None, kind: type[N]) -> Iterator[N]:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from cepheid.algebra import Rule
 from cepheid.check.definitions import Definitions
+from cepheid.check.facts import Facts
 from cepheid.check.families import Families
 from cepheid.check.names import check_names
 from cepheid.check.structure import check_structure
@@ -24,7 +25,8 @@ def check(rules: Sequence[Rule], schema: Schema, report: Report) -> None:
     definitions.check(report)
     families = Families(definitions, report)
     for rule in rules:
-        sound = check_structure(rule, report)
-        sound = check_names(rule, definitions, report) and sound
+        facts = Facts(rule)
+        sound = check_structure(facts, report)
+        sound = check_names(facts, definitions, report) and sound
         if sound:
-            families.check(rule)
+            families.check(facts)

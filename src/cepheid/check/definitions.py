@@ -24,6 +24,7 @@ class Definitions:
     def __init__(self, rules: Sequence[Rule], schema: Schema) -> None:
         self.rules = rules
         self.schema = schema
+        self._inputs = {id(rule): frozenset(input_types(rule)) for rule in rules}
         self._types: dict[str, Mapping[str, Kind | None] | None] = {**BUILT_IN, **schema}
         for rule in self._in_order_of_need():
             if rule.output.type not in schema:
@@ -69,9 +70,12 @@ class Definitions:
         waiting = list(self.rules)
         while waiting:
             open_types = {rule.output.type for rule in waiting}
-            ready = [rule for rule in waiting if not open_types & set(input_types(rule))] or waiting
-            yield from ready
-            waiting = [rule for rule in waiting if rule not in ready]
+            needy = [rule for rule in waiting if open_types & self._inputs[id(rule)]]
+            if len(needy) == len(waiting):
+                yield from needy
+                return
+            yield from (rule for rule in waiting if not open_types & self._inputs[id(rule)])
+            waiting = needy
 
     def _check_names(self, report: Report) -> None:
         seen: dict[str, Rule] = {}
@@ -108,10 +112,11 @@ class Definitions:
         """Rules may feed on their own output; that is worth knowing."""
         feeds: dict[str, set[str]] = {}
         for rule in self.rules:
-            for type_ in input_types(rule):
+            for type_ in self._inputs[id(rule)]:
                 feeds.setdefault(type_, set()).add(rule.output.type)
+        circular = {type_ for type_ in feeds if type_ in _reachable(type_, feeds)}
         for rule in self.rules:
-            if rule.output.type in _reachable(rule.output.type, feeds):
+            if rule.output.type in circular:
                 report.note(
                     "RECURSIVE_RULES",
                     f"{rule.output.type} of rule {rule.name} can cause {rule.output.type} again; "

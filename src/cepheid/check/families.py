@@ -15,6 +15,7 @@ from cepheid.algebra import (
     And,
     Arithmetic,
     Attribute,
+    Binding,
     Collected,
     Comparison,
     Expression,
@@ -28,19 +29,9 @@ from cepheid.algebra import (
     OutputAttribute,
     Parameter,
     Relation,
-    Rule,
-    Tree,
-    walk,
 )
 from cepheid.check.definitions import Definitions
-from cepheid.check.labels import (
-    Types,
-    aggregates_in,
-    free_conditions,
-    free_values,
-    labels_in,
-    tested_expressions,
-)
+from cepheid.check.facts import Facts, Types
 from cepheid.errors import Report
 from cepheid.events import Kind, kind_of
 
@@ -69,9 +60,9 @@ class Families:
     report: Report
     _used_as: dict[tuple[str, str], tuple[Family, str]] = field(default_factory=dict)
 
-    def check(self, rule: Rule) -> None:
+    def check(self, facts: Facts) -> None:
         """Report values of the wrong type in a rule whose names are in order."""
-        _RuleFamilies(rule, self).check()
+        _RuleFamilies(facts, self).check()
 
     def of(self, types: Types, name: str) -> Family | None:
         """What an attribute holds, if that is known."""
@@ -91,37 +82,31 @@ class Families:
 
 @dataclass
 class _RuleFamilies:
-    rule: Rule
+    facts: Facts
     all: Families
     _own: Types = ()
 
     def check(self) -> None:
-        self._labels = labels_in(self.rule)
-        tree = self.rule.pattern
-        self._bindings = {b.name: b.value for b in tree.bindings} if isinstance(tree, Tree) else {}
-        for condition, types in tested_expressions(self.rule):
+        self.rule = self.facts.rule
+        self._labels = self.facts.labels
+        self._bindings = {binding.name: binding.value for binding in self.facts.all(Binding)}
+        for condition, types in self.facts.tested():
             self._own = types
             self._need(condition, Family.TRUTH)
         self._own = ()
-        for condition in free_conditions(self.rule):
+        for condition in self.facts.conditions():
             self._need(condition, Family.TRUTH)
-        for value in free_values(self.rule):
+        for value in (*self.facts.values(), *self.facts.all(Aggregate)):
             self._family(value)
-        for aggregate in aggregates_in(self.rule):
-            self._family(aggregate)
-        self._check_bounds()
+        for part in self.facts.all(Accumulate):
+            self._use(part.predicate.types, part.attribute, Family.NUMBER, part)
+            self._need(part.bound, Family.NUMBER)
         for attribute in self.rule.output.attributes:
             self._check_output(attribute)
 
     def _error(self, message: str, node: Node, hint: str = "") -> None:
         span = node.span or self.rule.span
         self.all.report.error("WRONG_TYPE", message, span, hint=hint, rule=self.rule.name)
-
-    def _check_bounds(self) -> None:
-        for node in walk(self.rule.pattern):
-            if isinstance(node, Accumulate):
-                self._use(node.predicate.types, node.attribute, Family.NUMBER, node)
-                self._need(node.bound, Family.NUMBER)
 
     def _check_output(self, attribute: OutputAttribute) -> None:
         if attribute.kind is None:

@@ -18,39 +18,44 @@ from cepheid.algebra import (
     Parameter,
     Rule,
     Tree,
-    find,
     parameters_of,
     surface,
-    walk,
 )
 from cepheid.check.definitions import Definitions
-from cepheid.check.labels import Types, free_conditions, free_values, labels_in, tested_expressions
+from cepheid.check.facts import Facts, Types
 from cepheid.errors import Report, did_you_mean
 
 
-def check_names(rule: Rule, definitions: Definitions, report: Report) -> bool:
+def check_names(facts: Facts, definitions: Definitions, report: Report) -> bool:
     """Report names that do not exist; True when all do."""
     before = len(report.errors)
-    _Names(rule, definitions, report).check()
+    _Names(facts, definitions, report).check()
     return len(report.errors) == before
 
 
 @dataclass
 class _Names:
-    rule: Rule
+    facts: Facts
     definitions: Definitions
     report: Report
 
     def check(self) -> None:
-        self.labels = labels_in(self.rule)
         self._check_types()
         self._check_parameters()
-        for expression, types in tested_expressions(self.rule):
+        for expression, types in self.facts.tested():
             self._check_expression(expression, types)
-        for expression in (*free_conditions(self.rule), *free_values(self.rule)):
+        for expression in (*self.facts.conditions(), *self.facts.values()):
             self._check_expression(expression, None)
         self._check_fields()
         self._check_consuming()
+
+    @property
+    def rule(self) -> Rule:
+        return self.facts.rule
+
+    @property
+    def labels(self) -> dict[str, Types]:
+        return self.facts.labels
 
     def _error(self, condition: str, message: str, node: Node, hint: str = "") -> None:
         span = node.span or self.rule.span
@@ -59,7 +64,7 @@ class _Names:
     # --- types ---------------------------------------------------------------
 
     def _check_types(self) -> None:
-        for predicate in find(self.rule, EventPredicate):
+        for predicate in self.facts.all(EventPredicate):
             for type_ in predicate.types if predicate.every is None else ():
                 if not self.definitions.is_known(type_):
                     self._error(
@@ -119,12 +124,11 @@ class _Names:
 
     def _check_fields(self) -> None:
         """Attributes that stand outside of expressions: partitions, equivalence tests, bounds."""
-        for node in walk(self.rule.pattern):
-            if isinstance(node, Key):
-                for type_, name in node.attributes:
-                    self._check_attribute((type_,), name, node)
-            elif isinstance(node, Accumulate):
-                self._check_attribute(node.predicate.types, node.attribute, node)
+        for key in self.facts.all(Key):
+            for type_, name in key.attributes:
+                self._check_attribute((type_,), name, key)
+        for part in self.facts.all(Accumulate):
+            self._check_attribute(part.predicate.types, part.attribute, part)
         if isinstance(self.rule.pattern, Tree):
             types = tuple(t for part in self.rule.pattern.components for t in part.predicate.types)
             for equivalence in self.rule.pattern.equivalences:
@@ -140,7 +144,7 @@ class _Names:
         tree = self.rule.pattern
         bindings = tree.bindings if isinstance(tree, Tree) else ()
         known = {binding.name: binding.value for binding in bindings}
-        for parameter in find(self.rule, Parameter):
+        for parameter in self.facts.all(Parameter):
             if parameter.name not in known:
                 self._unknown_parameter(parameter, set(known))
         for binding in bindings:

@@ -21,16 +21,16 @@ from cepheid.algebra import (
     TimeWindow,
     Timing,
     Tree,
-    find,
-    walk,
 )
+from cepheid.check.facts import Facts
 from cepheid.errors import Report, did_you_mean
 
 
-def check_structure(rule: Rule, report: Report) -> bool:
+def check_structure(facts: Facts, report: Report) -> bool:
     """Report what does not hold together; True when everything does."""
     before = len(report.errors)
-    structure = _Structure(rule, report)
+    rule = facts.rule
+    structure = _Structure(rule, facts, report)
     structure.check_lengths()
     if isinstance(rule.pattern, Tree):
         structure.check_tree(rule.pattern)
@@ -59,6 +59,7 @@ def nullable(body: Body) -> bool:
 @dataclass
 class _Structure:
     rule: Rule
+    facts: Facts
     report: Report
 
     def _error(self, condition: str, message: str, node: Node, hint: str = "") -> None:
@@ -79,7 +80,7 @@ class _Structure:
 
     def check_lengths(self) -> None:
         """Every window and timer is longer than nothing."""
-        for node in walk(self.rule.pattern):
+        for node in (node for kind in _WITH_LENGTH for node in self.facts.all(kind)):
             length = _length(node)
             if length is not None and length <= 0:
                 self._error(
@@ -94,8 +95,9 @@ class _Structure:
     def check_tree(self, tree: Tree) -> None:
         """Every component hangs on the terminator, and every negation has bounds."""
         by_label = {component.label: component for component in tree.components}
+        grounded = {tree.terminator.label}
         for component in tree.components[1:]:
-            self._check_path(component, by_label, tree.terminator)
+            self._check_path(component, by_label, grounded)
         for negation in tree.negations:
             if negation.window.low is None or negation.window.high is None:
                 self._error(
@@ -110,31 +112,32 @@ class _Structure:
             self.unbounded(tree, "add WITHIN and a length of time")
 
     def _check_path(
-        self, component: Component, by_label: dict[str, Component], terminator: Component
+        self, component: Component, by_label: dict[str, Component], grounded: set[str]
     ) -> None:
-        seen: set[str] = set()
+        """Follow windows to a component that is known to hang on the terminator."""
+        path: dict[str, None] = {}
         current = component
-        while current.label != terminator.label:
+        while current.label not in grounded:
+            path[current.label] = None
             parent = current.parent
             if parent is None or parent not in by_label:
-                hint = did_you_mean(parent or "", by_label)
                 self._error(
                     "UNKNOWN_LABEL",
                     f"no event of rule {self.rule.name} is called {parent}",
                     current.window or current,
-                    hint,
+                    did_you_mean(parent or "", by_label),
                 )
                 return
-            if parent in seen:
+            if parent in path:
                 self._error(
                     "WRONG_STRUCTURE",
                     f"event {component.label} in rule {self.rule.name} hangs on itself",
                     component.window or component,
-                    f"let one of the windows end at the terminator {terminator.label}",
+                    f"let one of the windows end at the terminator {next(iter(by_label))}",
                 )
                 return
-            seen.add(parent)
             current = by_label[parent]
+        grounded.update(path)
 
     # --- detectors -----------------------------------------------------------
 
@@ -147,7 +150,7 @@ class _Structure:
                 detector.body,
                 "let it need at least one event, such as [A] [A]* instead of [A]*",
             )
-        for timing in find(detector.body, Timing):
+        for timing in self.facts.all(Timing):
             if nullable(timing.first):
                 self._error(
                     "EMPTY_MATCH",
@@ -172,6 +175,9 @@ def _waits_untimed(body: Body, *, timed: bool) -> bool:
         return True
     parts = body.parts if isinstance(body, Alternation) else ()
     return any(_waits_untimed(part, timed=timed) for part in parts)
+
+
+_WITH_LENGTH = (TimeWindow, CountWindow, Timing, EventPredicate, Component, Tree, Detector)
 
 
 def _length(node: Node) -> int | None:

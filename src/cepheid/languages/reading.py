@@ -17,14 +17,17 @@ from lark.lexer import PatternStr
 
 from cepheid.errors import Problem, Report, Source, Span
 
-TEXT_LIMIT = 256 * 1024
+TEXT_LIMIT = 64 * 1024
 """The largest text that is read, in characters, unless the caller raises the limit."""
+RULE_LIMIT = 16 * 1024
+"""The largest single rule that is read, in characters."""
 NESTING_LIMIT = 32
 """The deepest nesting of brackets that is read."""
 
 _BLANK = re.compile(
-    r"""/\*(?:.|\n)*?\*/|(?://|\#)[^\n]*"""
-    r"""|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|“[^”\n]*”|‘[^’\n]*’|’[^’\n]*’"""
+    # What is never closed ends with the text or the line, so that no text is scanned twice.
+    r"""/\*(?:.|\n)*?(?:\*/|\Z)|(?://|\#)[^\n]*"""
+    r"""|"(?:[^"\\\n]|\\.)*"?|'(?:[^'\\\n]|\\.)*'?|“[^”\n]*”?|‘[^’\n]*’?|’[^’\n]*’?"""
 )
 _OPENING, _CLOSING = "([{", ")]}"
 
@@ -125,6 +128,8 @@ class Grammar:
             return
         bare = blank_out(source.text)
         for passage in self._passages(source, bare):
+            if report.is_full:
+                return
             tree = self._parse(passage, report)
             if tree is not None:
                 yield passage, tree
@@ -139,7 +144,7 @@ class Grammar:
                 yield Passage(source, source.text[begin:end], bisect_right(line_ends, begin - 1))
 
     def _parse(self, passage: Passage, report: Report) -> Tree[Token] | None:
-        problem = _too_deep(passage)
+        problem = _too_long(passage) or _too_deep(passage)
         if problem is None:
             try:
                 return self.parser.parse(passage.text)
@@ -176,6 +181,17 @@ class Grammar:
 def blank_out(text: str) -> str:
     """The text with comments and quoted strings blanked, every other character in its place."""
     return _BLANK.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), text)
+
+
+def _too_long(passage: Passage) -> Problem | None:
+    if len(passage.text) <= RULE_LIMIT:
+        return None
+    return Problem(
+        "LIMIT_EXCEEDED",
+        f"a rule must have at most {RULE_LIMIT} characters; got {len(passage.text)}",
+        Span(passage.lines_before + 1, 1, 1, passage.source),
+        hint="split the rule in two: one rule may use what another one defines",
+    )
 
 
 def _too_deep(passage: Passage) -> Problem | None:

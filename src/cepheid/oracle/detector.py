@@ -57,9 +57,9 @@ class Branch:
     timers: dict[str, int] = field(default_factory=dict)
 
     @property
-    def key(self) -> frozenset[int]:
-        """Which events it is made of."""
-        return frozenset(id(event) for _, event in self.constituents)
+    def key(self) -> frozenset[tuple[str, int]]:
+        """Which events it is made of, under which labels."""
+        return frozenset((label, id(event)) for label, event in self.constituents)
 
     def with_event(self, label: str | None, event: Event) -> Branch:
         """The branch with one event more; a pair brings all of its own, a timer none."""
@@ -192,6 +192,8 @@ class Machine:
         label = atom.label if isinstance(atom, Atom) else None
         moved = replace(branch.with_event(label, event), state=state, last=event)
         timers = dict(branch.timers)
+        if isinstance(event, TimerEvent):
+            del timers[event.type]
         for transition in self.automaton.transitions[state]:
             for timing in transition.sets:
                 timers.pop(timing.timer, None)
@@ -300,7 +302,7 @@ class DetectorEvaluator:
     rule: Rule
     detector: Detector
     world: World
-    _told: set[frozenset[int]] = field(default_factory=set)
+    _told: set[frozenset[tuple[str, int]]] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         bounded = self.detector.within is not None

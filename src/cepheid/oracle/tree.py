@@ -232,6 +232,9 @@ class TreeEvaluator:
         return labels_of(expression) | _through(parameters_of(expression), self._parameters)
 
     def _negation_labels(self, negation: Negation) -> frozenset[str]:
+        """What a negation speaks of; an equivalence test compares it with every component."""
+        if self.tree.equivalences:
+            return frozenset(self._ancestors)
         return negation.window.labels | self._labels(negation.predicate.filter)
 
     def _deepest(self, labels: frozenset[str]) -> str | None:

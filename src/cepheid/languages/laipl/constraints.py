@@ -37,8 +37,12 @@ from cepheid.errors import Span, did_you_mean
 from cepheid.events import Value
 from cepheid.languages.lowering import Branch, Lowering, ParseTree, parts
 
+CONSTRAINT_LIMIT = 64
+"""The most constraints that one rule may have."""
+
 _FUNCTIONS = {"average": Function.AVG, **{function.lower(): function for function in Function}}
 _JOINING = ("then", "either", "both")
+_FORMS = ("each", "count", "aggregate", "pick", "bare")
 _HOLDS = {
     Relation.EQUAL: lambda left, right: left == right,
     Relation.UNEQUAL: lambda left, right: left != right,
@@ -97,7 +101,7 @@ class WhereLowering(Lowering):
     constants: dict[str, Value] = field(default_factory=dict)
     defined: dict[str, tuple[str, ...]] = field(default_factory=dict)
     """The attributes of the types that rules of the text define."""
-    inputs: list[str] = field(default_factory=list)
+    inputs: dict[str, None] = field(default_factory=dict)
     """The types of the From clause."""
     used: set[str] = field(default_factory=set)
     values: list[Expression] = field(default_factory=list)
@@ -113,12 +117,27 @@ class WhereLowering(Lowering):
         window = self._window(window_tree) if window_tree else None
         if body_tree.data not in (*_JOINING, "absent"):
             return self._run(self._constraint(body_tree), window, keys)
+        if self._too_many(body_tree):
+            return None
         body = self._body(body_tree)
         if not self._check_happens(body, body_tree):
             return None
         for pick in find(body, Pick):
             self._check_index(pick.index, window, pick.span)
         return Collection(body, window, keys, span=self.span(tree))
+
+    def _too_many(self, tree: ParseTree) -> bool:
+        """Report more constraints than a rule may have; the search for a match goes that deep."""
+        count = sum(1 for _ in tree.find_pred(lambda found: found.data in _FORMS))
+        if count > CONSTRAINT_LIMIT:
+            self.error(
+                "LIMIT_EXCEEDED",
+                f"rule {self.rule} must have at most {CONSTRAINT_LIMIT} constraints; got {count}",
+                tree,
+                hint="split the rule in two: one rule may use what another one defines",
+            )
+            self.used.update(self.inputs)
+        return count > CONSTRAINT_LIMIT
 
     def _window(self, tree: ParseTree) -> Window:
         if tree.data == "within":
@@ -264,14 +283,14 @@ class WhereLowering(Lowering):
         return Collected(constraint.function, label, attribute, span=constraint.span)
 
     def _error_without_window(self, constraint: Constraint) -> None:
-        names = {"pick": f"{constraint.type}[…]", "count": "Count"}
-        what = names.get(constraint.form, constraint.function.value)
+        names = {Function.AVG: "Average"}
+        what = names.get(constraint.function, constraint.function.value)
         self.error(
             "WRONG_STRUCTURE",
-            f"{what} in rule {self.rule} needs a window",
+            f"{f'{constraint.type}[…]' if constraint.form == 'pick' else what} "
+            f"in rule {self.rule} needs a window",
             constraint.span,
-            expected="Within(…) or Batch(…) at the end of Where",
-            hint="for example Within(5 min) or Batch(10)",
+            hint="end the Where clause with Within(5 min) or Batch(10)",
         )
 
     def _check_full(self, constraint: Constraint, window: Window) -> None:
@@ -330,10 +349,11 @@ class WhereLowering(Lowering):
         return Take(label, predicate, span=constraint.span)
 
     def _counted(self, constraint: Constraint) -> Take:
-        label = self._label(constraint.type, single=False)
+        needed = self._needed(constraint)
+        label = self._label(constraint.type, single=needed == 1)
         self.values.append(Collected(Function.COUNT, label, None))
         predicate = constraint.predicate(constraint.inner)
-        return Take(label, predicate, self._needed(constraint), span=constraint.span)
+        return Take(label, predicate, needed, span=constraint.span)
 
     def _needed(self, constraint: Constraint) -> int:
         """How many events a Count asks for, as soon as which it is met."""
@@ -400,8 +420,8 @@ class WhereLowering(Lowering):
 
     def _check_happens(self, body: Body, tree: ParseTree) -> bool:
         """Report a match, or an alternative of one, that needs no event at all (Definition 8)."""
-        bad = [choice for choices in find(body, Alternation) for choice in choices.parts]
-        silent = next((choice for choice in [body, *bad] if not _happens(choice)), None)
+        choices = [choice for either in find(body, Alternation) for choice in either.parts]
+        silent = next((part for part in [*choices, body] if not _happens(part)), None)
         if silent is not None:
             self.error(
                 "WRONG_STRUCTURE",

@@ -6,15 +6,14 @@ rules refer to each other's output: the value of a defined type is its first att
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from lark import Token
 
 from cepheid.algebra import (
-    Alternation,
     Attribute,
-    Collection,
     Expression,
     Item,
     Key,
@@ -22,7 +21,6 @@ from cepheid.algebra import (
     Output,
     OutputAttribute,
     Rule,
-    Take,
 )
 from cepheid.errors import Report, Source
 from cepheid.events import Kind, Value, kind_named, kind_of
@@ -135,8 +133,6 @@ class LaiplLowering(WhereLowering):
             self._check_values(definition, output)
         if len(self.report.errors) > before or pattern is None:
             return None
-        if isinstance(pattern, Collection) and pattern.window is None:
-            self._warn_without_window(pattern, where)
         return Rule(self.rule, output, pattern, language="laipl", span=self.span(name))
 
     # --- From ----------------------------------------------------------------
@@ -147,7 +143,7 @@ class LaiplLowering(WhereLowering):
                 self.error(
                     "WRONG_STRUCTURE", f"From of rule {self.rule} names {token} twice", token
                 )
-            self.inputs.append(str(token))
+            self.inputs[str(token)] = None
 
     def _unused(self, tree: ParseTree) -> None:
         for token in parts(tree):
@@ -159,17 +155,6 @@ class LaiplLowering(WhereLowering):
                     hint=f"take it out of From, or write {token} in Where",
                 )
 
-    def _warn_without_window(self, pattern: Collection, where: ParseTree) -> None:
-        body = pattern.body
-        choices = body.parts if isinstance(body, Alternation) else (body,)
-        if not all(isinstance(choice, Take) and choice.count == 1 for choice in choices):
-            self.warn(
-                "UNBOUNDED_STATE",
-                f"rule {self.rule} has no window and may keep events for ever",
-                where,
-                hint="end the Where clause with Within(…) or Batch(…)",
-            )
-
     # --- Composite -----------------------------------------------------------
 
     def _composite(self, tree: ParseTree) -> None:
@@ -178,7 +163,7 @@ class LaiplLowering(WhereLowering):
                 continue
             members = [item for item in parts(chain) if _kind_of_member(item) != "EQUAL"]
             attributes = [item for item in members if _kind_of_member(item) == "attribute"]
-            constants = [item for item in members if item not in attributes]
+            constants = [item for item in members if _kind_of_member(item) != "attribute"]
             related = [self._related(item) for item in attributes]
             if not attributes or len(constants) > 1:
                 self.error(
@@ -186,7 +171,7 @@ class LaiplLowering(WhereLowering):
                     f"Composite of rule {self.rule} must relate attributes to each other "
                     "or to one constant",
                     chain,
-                    expected=f"{self.inputs[0]}.Source = S001 or A.Source = B.Source",
+                    expected=f"{next(iter(self.inputs))}.Source = S001 or A.Source = B.Source",
                 )
             elif constants:
                 value = self._constant(constants[0])
@@ -208,9 +193,9 @@ class LaiplLowering(WhereLowering):
         return self.constants.get(word, word)
 
     def _relate(self, chain: ParseTree, related: list[tuple[str, str]]) -> None:
-        types = [type_ for type_, _ in related]
-        missing = [type_ for type_ in self.inputs if type_ not in types]
-        twice = [type_ for type_ in types if types.count(type_) > 1]
+        times = Counter(type_ for type_, _ in related)
+        missing = [type_ for type_ in self.inputs if type_ not in times]
+        twice = [type_ for type_, count in times.items() if count > 1]
         if missing:
             self.error(
                 "WRONG_STRUCTURE",
@@ -248,13 +233,15 @@ class LaiplLowering(WhereLowering):
         return Output(str(type_), tuple(attributes), span=self.span(type_))
 
     def _check_names(self, entries: list[tuple[Token, Token]], names: list[str]) -> None:
-        for index, (token, _) in enumerate(entries):
-            if names[index] in names[:index]:
+        seen: set[str] = set()
+        for (token, _), name in zip(entries, names, strict=True):
+            if name in seen:
                 self.error(
                     "DUPLICATE_DEFINITION",
                     f"attribute {token} is defined twice in rule {self.rule}",
                     token,
                 )
+            seen.add(name)
 
     def _check_values(self, definition: ParseTree, output: Output) -> None:
         given = {attribute.name for attribute in output.attributes}

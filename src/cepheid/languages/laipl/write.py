@@ -134,8 +134,8 @@ class LaiplWriting(Writing):
             return self._judged(run, condition)
         if condition is not None:
             raise self.cannot("a condition of several parts on a run")
-        if isinstance(value, Item) and value.label == run.label:
-            return self._whole(run, self._item(run.predicate.types, value.index, value.attribute))
+        if isinstance(value, Item) and run.predicate.filter is None:
+            return self._item(run.predicate.types, value.index, value.attribute)
         return self._event(run.predicate, value)
 
     def _judged(self, run: Run, condition: Comparison) -> str:
