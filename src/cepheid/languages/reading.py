@@ -24,10 +24,9 @@ RULE_LIMIT = 16 * 1024
 NESTING_LIMIT = 32
 """The deepest nesting of brackets that is read."""
 
-_BLANK = re.compile(
-    # What is never closed ends with the text or the line, so that no text is scanned twice.
-    r"""/\*(?:.|\n)*?(?:\*/|\Z)|(?://|\#)[^\n]*"""
-    r"""|"(?:[^"\\\n]|\\.)*"?|'(?:[^'\\\n]|\\.)*'?|“[^”\n]*”?|‘[^’\n]*’?|’[^’\n]*’?"""
+_COMMENT_OR_STRING = re.compile(
+    r"""(?P<comment>/\*(?:.|\n)*?\*/|(?://|\#)[^\n]*)"""
+    r"""|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|“[^”\n]*”|‘[^’\n]*’|’[^’\n]*’"""
 )
 _OPENING, _CLOSING = "([{", ")]}"
 
@@ -179,8 +178,12 @@ class Grammar:
 
 
 def blank_out(text: str) -> str:
-    """The text with comments and quoted strings blanked, every other character in its place."""
-    return _BLANK.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), text)
+    """The text with comments blanked and strings dashed, every other character in its place."""
+
+    def one(match: re.Match[str]) -> str:
+        return re.sub(r"[^\n]", " " if match["comment"] else "-", match[0])
+
+    return _COMMENT_OR_STRING.sub(one, text)
 
 
 def _too_long(passage: Passage) -> Problem | None:

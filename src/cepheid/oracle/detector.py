@@ -240,7 +240,7 @@ class Machine:
 def _fires_at(timing: Timing, last: Event) -> int | None:
     """When a timer fires that is set at the end of an event; a time in the past never comes."""
     if timing.at is not None:
-        return timing.at if timing.at > last.end else None
+        return timing.at if timing.at >= last.end else None
     assert timing.duration is not None  # noqa: S101 (a timer has a duration or a fixed time)
     return last.end + timing.duration
 

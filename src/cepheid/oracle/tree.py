@@ -3,7 +3,7 @@
 When the terminator arrives, each component's candidates are all events so far that lie in its
 window and satisfy whatever only speaks of it and its ancestors; the policy picks among them,
 each pick gives a match of its own, and branches combine as a product. What ties branches to each
-other, and every condition on aggregates, is checked on the combined match.
+other, and every condition that stands beside the components, is checked on the combined match.
 """
 
 from __future__ import annotations

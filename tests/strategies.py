@@ -1,0 +1,509 @@
+"""Random events and random rules of every language, as algebra."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence as Many
+from dataclasses import replace
+from itertools import pairwise
+
+from hypothesis import strategies as st
+
+from cepheid import algebra as al
+from cepheid.algebra import (
+    EACH,
+    Absence,
+    Accumulate,
+    Aggregate,
+    Alternation,
+    And,
+    Arithmetic,
+    Atom,
+    Attribute,
+    Binding,
+    Body,
+    Collected,
+    Collection,
+    Comparison,
+    Component,
+    Conjunction,
+    CountWindow,
+    Detector,
+    Each,
+    Equivalence,
+    EventPredicate,
+    Expression,
+    Function,
+    Instant,
+    Item,
+    Iteration,
+    Key,
+    Literal,
+    Negation,
+    Negative,
+    Not,
+    Or,
+    Output,
+    OutputAttribute,
+    Parallel,
+    Parameter,
+    Pick,
+    Policy,
+    Relation,
+    Rule,
+    Run,
+    Selection,
+    Sequence,
+    Sign,
+    Take,
+    TimerSignal,
+    TimeWindow,
+    Timing,
+    Window,
+)
+from cepheid.events import Event, Kind, Value
+
+TYPES = ("A", "B", "C", "D")
+NUMBERS = ("v", "w")
+KEYS = ("k",)
+SECOND = 1_000_000
+
+durations = st.integers(1, 20).map(lambda count: count * SECOND)
+numbers = st.one_of(
+    st.integers(-3, 9), st.sampled_from([0.5, 2.0, -1.25, 1e300, 1e-7, float(2**60)])
+)
+texts = st.one_of(st.sampled_from(["x", "y", ""]), st.text(max_size=5))
+relations = st.sampled_from(list(Relation))
+functions = st.sampled_from(list(Function))
+
+
+# --- events ------------------------------------------------------------------
+
+
+@st.composite
+def events(draw: st.DrawFn, types: Many[str] = TYPES) -> Event:
+    """An event with few different times, keys and values, so that things happen."""
+    start = draw(st.integers(0, 30)) * SECOND
+    length = draw(st.sampled_from([0, 0, 0, 1, 3])) * SECOND
+    attributes: dict[str, Value] = {}
+    for name, values in {"k": st.sampled_from(["x", "y"]), "v": numbers, "w": numbers}.items():
+        if draw(st.integers(0, 5)):
+            attributes[name] = draw(values)
+    return Event(draw(st.sampled_from(list(types))), start, start + length, attributes)
+
+
+def streams(max_size: int = 14) -> st.SearchStrategy[list[Event]]:
+    """A list of events with ids, in no particular order of time."""
+    return st.lists(events(), max_size=max_size).map(
+        lambda found: [replace(event, id=index) for index, event in enumerate(found)]
+    )
+
+
+# --- expressions -------------------------------------------------------------
+
+
+def literals() -> st.SearchStrategy[Expression]:
+    """A number."""
+    return numbers.map(Literal)
+
+
+def arithmetic(leaves: st.SearchStrategy[Expression]) -> st.SearchStrategy[Expression]:
+    """Sums and products of leaves; a minus before a number is part of the number."""
+    return st.recursive(
+        leaves,
+        lambda inner: st.one_of(
+            st.builds(Arithmetic, st.sampled_from(list(Sign)), inner, inner),
+            inner.filter(lambda e: not isinstance(e, Literal | Negative)).map(Negative),
+        ),
+        max_leaves=4,
+    )
+
+
+def comparisons(leaves: st.SearchStrategy[Expression]) -> st.SearchStrategy[Expression]:
+    """A leaf compared with an arithmetic expression."""
+    return st.builds(Comparison, relations, leaves, arithmetic(st.one_of(leaves, literals())))
+
+
+def conditions(leaves: st.SearchStrategy[Expression]) -> st.SearchStrategy[Expression]:
+    """Comparisons under and, or and not, nested but never the same in itself."""
+
+    def either(inner: st.SearchStrategy[Expression]) -> st.SearchStrategy[Expression]:
+        several = st.lists(inner, min_size=2, max_size=3)
+        return st.one_of(
+            several.filter(lambda parts: not any(isinstance(p, And) for p in parts)).map(
+                lambda parts: And(tuple(parts))
+            ),
+            several.filter(lambda parts: not any(isinstance(p, Or) for p in parts)).map(
+                lambda parts: Or(tuple(parts))
+            ),
+            inner.filter(lambda part: not isinstance(part, Not)).map(Not),
+        )
+
+    return st.recursive(comparisons(leaves), either, max_leaves=4)
+
+
+def own_attributes() -> st.SearchStrategy[Expression]:
+    """A number of the event being tested."""
+    return st.sampled_from(NUMBERS).map(lambda name: Attribute(None, name))
+
+
+def attributes_of(labels: Many[str]) -> st.SearchStrategy[Expression]:
+    """A number of an event of the match."""
+    return st.builds(Attribute, st.sampled_from(list(labels)), st.sampled_from(NUMBERS))
+
+
+def optional_conditions(
+    leaves: st.SearchStrategy[Expression],
+) -> st.SearchStrategy[Expression | None]:
+    """A condition, or none."""
+    return st.one_of(st.none(), conditions(leaves))
+
+
+# --- TESLA -------------------------------------------------------------------
+
+
+@st.composite
+def tesla_rules(draw: st.DrawFn, name: str = "R") -> Rule:
+    """A rule that TESLA can say, and that means something on `streams`."""
+    count = draw(st.integers(1, 4))
+    labels = [f"L{index}" for index in range(count)]
+    keyed = draw(st.booleans())
+    bindings: list[Binding] = []
+    if keyed:
+        bindings.append(Binding("p0", Attribute(labels[0], "k")))
+    bound_number = draw(st.booleans())
+    if bound_number:
+        bindings.append(Binding("p1", Attribute(labels[0], "v")))
+    components = []
+    for index, label in enumerate(labels):
+        leaves = own_attributes()
+        later = index > 0 and bound_number
+        usable = st.one_of(leaves, st.just(Parameter("p1"))) if later else leaves
+        parts: list[Expression] = []
+        if index > 0 and keyed and draw(st.booleans()):
+            parts.append(Comparison(Relation.EQUAL, Attribute(None, "k"), Parameter("p0")))
+        if draw(st.booleans()):
+            relation = draw(relations)
+            right = draw(arithmetic(st.one_of(usable, literals())))
+            left = draw(leaves)
+            binds = relation is Relation.EQUAL and isinstance(right, Parameter)
+            parts.append(Comparison(Relation.LESS if binds else relation, left, right))
+        predicate = EventPredicate((draw(st.sampled_from(TYPES)),), al.conjunction(parts))
+        if index == 0:
+            components.append(Component(label, predicate))
+            continue
+        policy = draw(st.sampled_from(list(Policy)))
+        selection = EACH if policy is Policy.EACH else Selection(policy, draw(st.integers(1, 3)))
+        parent = draw(st.sampled_from(labels[:index]))
+        window = Window.within(draw(durations), parent)
+        components.append(Component(label, predicate, selection, window))
+    negations = draw(st.lists(tesla_negations(labels, keyed=keyed), max_size=2))
+    aggregate = draw(st.one_of(st.none(), tesla_aggregates(labels, keyed=keyed)))
+    tests: list[Expression] = []
+    if aggregate is not None:
+        bindings.append(Binding("q", aggregate))
+        tests.append(Comparison(draw(relations), draw(literals()), Parameter("q")))
+    values: list[Expression] = [Attribute(label, "v") for label in labels]
+    values += [Parameter(binding.name) for binding in bindings if binding.name == "q"]
+    outputs = tuple(
+        OutputAttribute(f"o{index}", Kind.DOUBLE, value) for index, value in enumerate(values)
+    )
+    consuming = tuple(draw(st.lists(st.sampled_from(labels), max_size=2, unique=True)))
+    tree = al.Tree(tuple(components), tuple(negations), tuple(bindings), tuple(tests))
+    return Rule(name, Output(f"Out{name}", outputs), tree, consuming, point=True, language="tesla")
+
+
+@st.composite
+def closed_predicates(draw: st.DrawFn, *, keyed: bool) -> EventPredicate:
+    """What a negation or an aggregate looks for."""
+    parts: list[Expression] = []
+    if keyed and draw(st.booleans()):
+        parts.append(Comparison(Relation.EQUAL, Attribute(None, "k"), Parameter("p0")))
+    if draw(st.booleans()):
+        parts.append(draw(comparisons(own_attributes())))
+    return EventPredicate((draw(st.sampled_from(TYPES)),), al.conjunction(parts))
+
+
+@st.composite
+def tesla_windows(draw: st.DrawFn, labels: Many[str]) -> Window:
+    """A window by time, or between two events."""
+    if len(labels) > 1 and draw(st.booleans()):
+        first, second = draw(st.permutations(list(labels)))[:2]
+        return Window(Instant(first), Instant(second))
+    return Window.within(draw(durations), draw(st.sampled_from(list(labels))))
+
+
+@st.composite
+def tesla_negations(draw: st.DrawFn, labels: Many[str], *, keyed: bool) -> Negation:
+    """A negation."""
+    return Negation("", draw(closed_predicates(keyed=keyed)), draw(tesla_windows(labels)))
+
+
+@st.composite
+def tesla_aggregates(draw: st.DrawFn, labels: Many[str], *, keyed: bool) -> Aggregate:
+    """An aggregate."""
+    function = draw(functions)
+    attribute = None if function is Function.COUNT else draw(st.sampled_from(NUMBERS))
+    predicate = draw(closed_predicates(keyed=keyed))
+    return Aggregate(function, predicate, attribute, draw(tesla_windows(labels)))
+
+
+# --- SASE --------------------------------------------------------------------
+
+
+@st.composite
+def sase_rules(draw: st.DrawFn, name: str = "Q") -> Rule:
+    """A query that SASE can say."""
+    labels = [f"x{index}" for index in range(draw(st.integers(1, 4)))]
+    within = draw(st.one_of(st.none(), durations))
+    components = []
+    for label, follower in zip(labels, [*labels[1:], None], strict=True):
+        types = tuple(draw(st.lists(st.sampled_from(TYPES), min_size=1, max_size=2, unique=True)))
+        window = None if follower is None else Window(None, Instant(follower))
+        components.append(Component(label, EventPredicate(types), EACH, window))
+    slots = [(one, other) for one, other in pairwise(labels)]
+    gaps: list[tuple[Window, Instant | None]] = [
+        (Window(Instant(one), Instant(other)), None) for one, other in slots
+    ]
+    if within is not None:
+        start = Window(Instant(labels[-1], -within), Instant(labels[0]))
+        end = Window(Instant(labels[-1]), Instant(labels[0], within))
+        gaps = [(start, None), *gaps, (end, Instant(labels[0], within))]
+    negations, deadline = [], None
+    for index, (window, due) in enumerate(gaps):
+        if draw(st.integers(0, 3)) == 0:
+            tested = draw(optional_conditions(st.one_of(own_attributes())))
+            parts = list(al.conjuncts(tested))
+            if draw(st.booleans()):
+                right = draw(attributes_of(labels))
+                parts.append(Comparison(draw(relations), Attribute(None, "v"), right))
+            predicate = EventPredicate((draw(st.sampled_from(TYPES)),), al.conjunction(parts))
+            negations.append(Negation(f"n{index}", predicate, window))
+            deadline = due or deadline
+    whole = draw(optional_conditions(attributes_of(labels)))
+    equivalences = draw(
+        st.lists(
+            st.builds(Equivalence, st.just("k"), st.one_of(st.none(), st.just("x"))), max_size=1
+        )
+    )
+    tree = al.Tree(
+        tuple(reversed(components)),
+        tuple(negations),
+        (),
+        al.conjuncts(whole),
+        tuple(equivalences),
+        within,
+        deadline,
+    )
+    output = Output(name, (), everything=True)
+    if draw(st.booleans()):
+        value = draw(arithmetic(attributes_of(labels)))
+        output = Output(f"Out{name}", (OutputAttribute("o", None, value),))
+    return Rule(name, output, tree, missing=True, language="sase")
+
+
+# --- LAIPL -------------------------------------------------------------------
+
+
+@st.composite
+def laipl_runs(draw: st.DrawFn, name: str = "R") -> Rule:
+    """A rule with one constraint."""
+    type_ = draw(st.sampled_from(TYPES))
+    keys = (Key(((type_, "k"),)),) if draw(st.booleans()) else ()
+    window = draw(st.one_of(durations.map(TimeWindow), st.integers(1, 4).map(CountWindow)))
+    relation, bound = draw(relations), draw(literals())
+    filter_: Expression | None = None
+    condition: Each | Expression | None
+    form = draw(st.sampled_from(["each", "bare", "aggregate", "item"]))
+    if form == "each":
+        condition = Each(Comparison(relation, Attribute(None, "v"), bound))
+        value: Expression = Item(type_, -1, "v")
+    elif form == "bare":
+        filter_, condition = Comparison(relation, Attribute(None, "v"), bound), None
+        value = Collected(Function.AVG, type_, "v")
+    elif form == "aggregate":
+        function = draw(functions.filter(lambda found: found is not Function.COUNT))
+        value = Collected(function, type_, "v")
+        condition = Comparison(relation, value, bound)
+    else:
+        value = Item(type_, draw(st.sampled_from([1, -1])), "v")
+        condition = Comparison(relation, value, bound)
+    run = Run(type_, EventPredicate((type_,), filter_), window, condition, keys)
+    output = Output(f"Out{name}", (OutputAttribute("o", Kind.DOUBLE, value),))
+    return Rule(name, output, run, language="laipl")
+
+
+@st.composite
+def laipl_collections(draw: st.DrawFn, name: str = "R") -> Rule:
+    """A rule with several constraints."""
+    types = draw(st.permutations(TYPES))[: draw(st.integers(2, 3))]
+    leaves: list[Body] = []
+    values: list[Expression] = []
+    for type_ in types:
+        leaf, value = draw(laipl_leaves(type_))
+        leaves.append(leaf)
+        values.append(value)
+    body: Body = Conjunction(tuple(leaves))
+    shape = draw(st.sampled_from(["and", "or", "then", "mixed", "not"]))
+    if shape == "or":
+        body = Alternation(tuple(leaves))
+    elif shape == "then":
+        body = Sequence(tuple(leaves), strong=True)
+    elif shape == "mixed" and len(leaves) == 3:
+        body = Sequence((Conjunction(tuple(leaves[:2])), leaves[2]), strong=True)
+    elif shape == "not" and len(leaves) == 3:
+        absent = Absence(EventPredicate((types[2],), draw(st.one_of(st.none(), own_tests()))))
+        body = Conjunction((*leaves[:2], absent))
+        values.pop()
+    window = draw(
+        st.one_of(st.none(), durations.map(TimeWindow), st.integers(2, 6).map(CountWindow))
+    )
+    keys = (Key(tuple((type_, "k") for type_ in types)),) if draw(st.booleans()) else ()
+    if window is None and any(isinstance(leaf, Pick) for leaf in leaves):
+        window = CountWindow(5)
+    outputs = tuple(
+        OutputAttribute(f"o{index}", Kind.DOUBLE, value) for index, value in enumerate(values)
+    )
+    collection = Collection(body, window, keys)
+    return Rule(name, Output(f"Out{name}", outputs), collection, language="laipl")
+
+
+def own_tests() -> st.SearchStrategy[Expression]:
+    """The value of an event compared with a number."""
+    return st.builds(Comparison, relations, st.just(Attribute(None, "v")), literals())
+
+
+@st.composite
+def laipl_leaves(draw: st.DrawFn, type_: str) -> tuple[Body, Expression]:
+    """A constraint about a type, and its value."""
+    form = draw(st.sampled_from(["take", "count", "accumulate", "pick"]))
+    test = draw(own_tests())
+    assert isinstance(test, Comparison)
+    if form == "take":
+        return Take(type_, EventPredicate((type_,), test)), Attribute(type_, "v")
+    if form == "count":
+        count = draw(st.integers(2, 3))
+        value = Collected(Function.COUNT, type_, None)
+        return Take(type_, EventPredicate((type_,), test), count), value
+    if form == "accumulate":
+        function = draw(functions.filter(lambda found: found is not Function.COUNT))
+        leaf = Accumulate(type_, EventPredicate((type_,)), function, "v", test.relation, test.right)
+        return leaf, Collected(function, type_, "v")
+    index = draw(st.sampled_from([1, 2, -1]))
+    return Pick(type_, (type_,), index, test), Attribute(type_, "v")
+
+
+# --- core --------------------------------------------------------------------
+
+
+@st.composite
+def core_rules(draw: st.DrawFn, name: str = "X") -> Rule:
+    """A definition that the core language can say."""
+    body = draw(core_bodies().filter(lambda found: not _nullable(found)))
+    within = draw(st.one_of(st.none(), durations))
+    return Rule(name, Output(name), Detector(_numbered(body), None, within), language="core")
+
+
+def core_atoms() -> st.SearchStrategy[Body]:
+    """An atom with a domain of its own."""
+
+    def atom(draw: st.DrawFn) -> Body:
+        domain = draw(st.lists(core_signals(), min_size=1, max_size=3, unique=True))
+        if draw(st.booleans()):
+            return Atom(None, (domain[0],), (domain[0],))
+        negated = draw(st.booleans()) and len(domain) > 1
+        return Atom(None, (domain[0],), tuple(domain), negated)
+
+    return st.composite(atom)()
+
+
+@st.composite
+def core_signals(draw: st.DrawFn) -> EventPredicate:
+    """An event description."""
+    filter_ = draw(st.one_of(st.none(), st.none(), own_tests()))
+    return EventPredicate((draw(st.sampled_from(TYPES)),), filter_)
+
+
+def core_bodies() -> st.SearchStrategy[Body]:
+    """Expressions over atoms."""
+    return st.recursive(core_atoms(), _core_parts, max_leaves=5)
+
+
+def _core_parts(inner: st.SearchStrategy[Body]) -> st.SearchStrategy[Body]:
+    pairs = st.lists(inner, min_size=2, max_size=3)
+    return st.one_of(
+        st.builds(_sequence, pairs, st.booleans()),
+        pairs.map(_alternation),
+        inner.map(lambda body: body if isinstance(body, Iteration) else Iteration(body)),
+        st.builds(Parallel, inner, inner).filter(
+            lambda found: not (_nullable(found.left) or _nullable(found.right))
+        ),
+        st.builds(_timing, inner, inner, durations, st.booleans()),
+    )
+
+
+def _sequence(parts: list[Body], strong: bool) -> Body:
+    flat: list[Body] = []
+    for part in parts:
+        same = isinstance(part, Sequence) and part.strong == strong
+        flat.extend(part.parts if isinstance(part, Sequence) and same else [part])
+    return Sequence(tuple(flat), strong)
+
+
+def _alternation(parts: list[Body]) -> Body:
+    flat: list[Body] = []
+    for part in parts:
+        flat.extend(part.parts if isinstance(part, Alternation) else [part])
+    return Alternation(tuple(flat))
+
+
+def _timing(first: Body, second: Body, duration: int, waits: bool) -> Body:
+    """Timing whose second part may wait for the timer; the name is given later."""
+    if _nullable(first):
+        return _sequence([first, second], strong=False)
+    signal = TimerSignal("?")
+    after: Body = Atom(None, (signal,), (signal, EventPredicate(("D",)))) if waits else second
+    return Timing(first, after, "?", duration)
+
+
+def _nullable(body: Body) -> bool:
+    if isinstance(body, Iteration):
+        return True
+    if isinstance(body, Sequence):
+        return all(map(_nullable, body.parts))
+    if isinstance(body, Alternation):
+        return any(map(_nullable, body.parts))
+    if isinstance(body, Timing):
+        return _nullable(body.first) and _nullable(body.second)
+    return False
+
+
+def _numbered(body: Body) -> Body:
+    """The expression with a name of its own for every timer."""
+    count = iter(range(1000))
+
+    def visit(node: Body, timer: str) -> Body:
+        if isinstance(node, Timing):
+            name = f"T{next(count)}"
+            first, second = visit(node.first, timer), visit(node.second, name)
+            return replace(node, first=first, second=second, timer=name)
+        if isinstance(node, Sequence | Alternation):
+            return replace(node, parts=tuple(visit(part, timer) for part in node.parts))
+        if isinstance(node, Iteration):
+            return replace(node, body=visit(node.body, timer))
+        if isinstance(node, Parallel):
+            return replace(node, left=visit(node.left, timer), right=visit(node.right, timer))
+        if isinstance(node, Atom) and any(isinstance(s, TimerSignal) for s in node.accepts):
+            signal = TimerSignal(timer)
+            return replace(node, accepts=(signal,), domain=(signal, node.domain[1]))
+        return node
+
+    return visit(body, "")
+
+
+RULES: dict[str, st.SearchStrategy[Rule]] = {
+    "tesla": tesla_rules(),
+    "sase": sase_rules(),
+    "laipl": st.one_of(laipl_runs(), laipl_collections()),
+    "core": core_rules(),
+}
+"""Random rules by language."""
