@@ -283,12 +283,13 @@ class WhereLowering(Lowering):
         return Collected(constraint.function, label, attribute, span=constraint.span)
 
     def _error_without_window(self, constraint: Constraint) -> None:
-        names = {Function.AVG: "Average"}
-        what = names.get(constraint.function, constraint.function.value)
+        average = constraint.function is Function.AVG
+        what = "Average" if average else constraint.function.value
+        if constraint.form == "pick":
+            what = f"{constraint.type}[…]"
         self.error(
             "WRONG_STRUCTURE",
-            f"{f'{constraint.type}[…]' if constraint.form == 'pick' else what} "
-            f"in rule {self.rule} needs a window",
+            f"{what} in rule {self.rule} needs a window",
             constraint.span,
             hint="end the Where clause with Within(5 min) or Batch(10)",
         )
