@@ -26,7 +26,9 @@ NESTING_LIMIT = 32
 
 _COMMENT_OR_STRING = re.compile(
     r"""(?P<comment>/\*(?:.|\n)*?\*/|(?://|\#)[^\n]*)"""
-    r"""|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|“[^”\n]*”|‘[^’\n]*’|’[^’\n]*’"""
+    # What is never closed reaches to the end of the text or line, so that nothing is scanned twice.
+    r"""|/\*[\s\S]*"""
+    r"""|"(?:[^"\\\n]|\\.)*"?|'(?:[^'\\\n]|\\.)*'?|“[^”\n]*”?|‘[^’\n]*’?|’[^’\n]*’?"""
 )
 _OPENING, _CLOSING = "([{", ")]}"
 

@@ -122,16 +122,15 @@ class LaiplLowering(WhereLowering):
         """Lower `rule`."""
         name, definition, inputs, where, composite = parts(tree)
         self.rule = str(name)
-        before = len(self.report.errors)
         self._inputs(inputs)
         if composite:
             self._composite(composite)
         pattern = self.where(where, tuple(self._keys))
         self._unused(inputs)
         output = self._output(definition)
-        if len(self.report.errors) == before:
+        if self.sound:
             self._check_values(definition, output)
-        if len(self.report.errors) > before or pattern is None:
+        if not self.sound or pattern is None:
             return None
         return Rule(self.rule, output, pattern, language="laipl", span=self.span(name))
 
