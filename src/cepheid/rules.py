@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, overload
 
 from cepheid.algebra import Rule
 from cepheid.check import check
@@ -45,6 +45,26 @@ class Rules:
 
     def __len__(self) -> int:
         return len(self.rules)
+
+    @overload
+    def detect(
+        self,
+        events: Sequence[Event],
+        *,
+        unit: str | None = None,
+        until: int | None = None,
+        failures: bool = False,
+    ) -> list[CompositeEvent]: ...
+
+    @overload
+    def detect(
+        self,
+        events: Sequence[Mapping[str, Any]],
+        *,
+        unit: str | None = None,
+        until: int | None = None,
+        failures: bool = False,
+    ) -> list[dict[str, Any]]: ...
 
     def detect(
         self,
