@@ -7,8 +7,11 @@ one run tells everything that is wrong. The exceptions at the end carry them to 
 from __future__ import annotations
 
 import difflib
+import heapq
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
+from itertools import pairwise
 from typing import Literal
 
 CONDITIONS: dict[str, str] = {
@@ -42,6 +45,9 @@ CONDITIONS: dict[str, str] = {
 
 PROBLEM_LIMIT = 100
 """How many problems one report keeps."""
+
+HINT_LENGTH = 40
+"""The longest name that a hint proposes."""
 
 Severity = Literal["error", "warning", "note"]
 
@@ -224,9 +230,22 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     >>> did_you_mean("vlaue", ["area", "value"])
     'did you mean value?'
     """
-    names = sorted(set(known))
+    names = sorted(other for other in set(known) if len(other) <= HINT_LENGTH)
     by_lower = {candidate.lower(): candidate for candidate in names}
-    close = difflib.get_close_matches(name.lower(), list(by_lower), n=2, cutoff=0.6)
+    close = _closest(name.lower(), list(by_lower)) if len(name) <= HINT_LENGTH else []
     if close:
         return f"did you mean {' or '.join(by_lower[match] for match in close)}?"
     return f"known: {', '.join(names[:8])}" if names else ""
+
+
+def _closest(name: str, known: list[str]) -> list[str]:
+    """The nearest names; only the likeliest are compared in full, which takes long."""
+    letters = _pairs(name)
+    likely = heapq.nlargest(6, known[:1000], key=lambda other: len(letters & _pairs(other)))
+    return difflib.get_close_matches(name, likely, n=2, cutoff=0.6)
+
+
+@lru_cache(maxsize=4096)
+def _pairs(name: str) -> frozenset[tuple[str, str]]:
+    """The pairs of neighbouring letters, with the ends."""
+    return frozenset(pairwise(f" {name} "))
