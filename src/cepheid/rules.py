@@ -108,8 +108,10 @@ def load(
 ) -> Rules:
     """Read and check rules from a file, a folder, several of them, or a text.
 
-    The language follows from a file's ending; a text needs `language`. With a `schema`, types and
-    attributes are checked against it. Everything that is wrong is raised together as `RuleError`.
+    The language follows from a file's ending. A string together with `language` is a text, and
+    never looked for as a file; a file with another ending is a `Path` together with `language`.
+    With a `schema`, types and attributes are checked against it. Everything that is wrong is
+    raised together as `RuleError`.
 
     >>> load("QUERY Q EVENT A x WITHIN 0", language="sase")
     Traceback (most recent call last):
@@ -138,20 +140,13 @@ def _schema(schema: SchemaLike | None) -> Schema:
 def _sources(
     source: str | Path | Iterable[str | Path], language: str | None
 ) -> Iterator[tuple[Source, Language]]:
-    if isinstance(source, str) and (language is not None and not _is_path(source)):
+    if isinstance(source, str) and language is not None:
         yield Source(source), _language(language)
         return
     paths = [source] if isinstance(source, str | Path) else source
     for path in map(Path, paths):
         for file in _files(path):
             yield _read(file), _language(language) if language else _language_of(file)
-
-
-def _is_path(text: str) -> bool:
-    """Whether a text is rather the name of an existing file or folder."""
-    if "\n" in text or "\0" in text or len(text) > 1024:
-        return False
-    return Path(text).exists()
 
 
 def _files(path: Path) -> list[Path]:
@@ -197,7 +192,7 @@ def _language_of(path: Path) -> Language:
             Problem(
                 "UNKNOWN_LANGUAGE",
                 f"the language of {path} must follow from its ending, one of {endings}",
-                hint='rename the file, or name the language: load(path, language="tesla")',
+                hint='rename the file, or name the language: load(Path("…"), language="tesla")',
             )
         ]
     )
