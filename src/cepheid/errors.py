@@ -16,14 +16,11 @@ from typing import Literal
 
 CONDITIONS: dict[str, str] = {
     "AMBIGUOUS_LABEL": "a label or type name stands for more than one event of the rule",
-    "CANNOT_EXPRESS": "the language has no words for this construct",
     "DUPLICATE_DEFINITION": "a type is defined twice with different attributes",
     "DUPLICATE_LABEL": "a label names two events of one rule",
     "DUPLICATE_RULE": "two rules have the same name",
     "EMPTY_MATCH": "the pattern accepts nothing at all",
     "EMPTY_TEXT": "a text without a rule",
-    "INVALID_EVENT": "an event that cannot be read",
-    "INVALID_SPEC": "a spec file that cannot be read",
     "LIMIT_EXCEEDED": "a stated limit on size or depth",
     "NEGATION_WITHOUT_WINDOW": "a negation at an end of the pattern needs a window",
     "NOT_SPLITTABLE": "a WHERE clause mixes positive and negative components",
