@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 import heapq
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -41,7 +42,7 @@ CONDITIONS: dict[str, str] = {
 """Every condition that a problem can have, by its stable name."""
 
 PROBLEM_LIMIT = 100
-"""How many problems one report keeps."""
+"""How many errors one report keeps, and how many warnings and notes."""
 
 HINT_LENGTH = 40
 """The longest name that a hint proposes."""
@@ -130,6 +131,8 @@ class Report:
     """Collects problems, so that one run tells all of them."""
 
     _kept: dict[Problem, None] = field(default_factory=dict)
+    _counts: Counter[bool] = field(default_factory=Counter)
+    """How many errors (True) and other problems (False) are kept."""
 
     @property
     def problems(self) -> list[Problem]:
@@ -139,12 +142,14 @@ class Report:
     @property
     def is_full(self) -> bool:
         """Whether there are so many errors that looking for more helps nobody."""
-        return len(self._kept) >= PROBLEM_LIMIT
+        return self._counts[True] >= PROBLEM_LIMIT
 
     def add(self, problem: Problem) -> None:
-        """Keep a problem, once."""
-        if not self.is_full:
-            self._kept.setdefault(problem)
+        """Keep a problem, once; warnings have room of their own, so that they hide no error."""
+        is_error = problem.severity == "error"
+        if problem not in self._kept and self._counts[is_error] < PROBLEM_LIMIT:
+            self._counts[is_error] += 1
+            self._kept[problem] = None
 
     def error(
         self,
