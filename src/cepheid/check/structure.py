@@ -106,7 +106,7 @@ class _Structure:
                     f"attribute {attribute.name} of {output.type} in rule {self.rule.name} needs "
                     f"another name: every composite event has a field {attribute.name}",
                     attribute,
-                    f"call it {output.type.lower()}_{attribute.name}; the fields are "
+                    f"call it {_prefix(output.type).lower()}_{attribute.name}; the fields are "
                     f"{', '.join(RESERVED)}",
                 )
         if output.everything and isinstance(self.rule.pattern, Tree):
@@ -114,7 +114,7 @@ class _Structure:
 
     def _check_prefixes(self, tree: Tree) -> None:
         """Attributes are called `label_attribute`: x has y_id, and x_y has id."""
-        by_prefix = {part.label.replace("-", "_"): part for part in tree.components}
+        by_prefix = {_prefix(part.label): part for part in tree.components}
         for prefix, component in by_prefix.items():
             cuts = (i for i, letter in enumerate(prefix) if letter == "_")
             other = next((by_prefix[prefix[:i]] for i in cuts if prefix[:i] in by_prefix), None)
@@ -230,3 +230,8 @@ def _length(node: Node) -> int | None:
     if isinstance(node, Component):
         return node.window.length if node.window else None
     return node.within if isinstance(node, Tree | Detector) else None
+
+
+def _prefix(name: str) -> str:
+    """What an attribute's name can begin with: types may have hyphens, attributes may not."""
+    return name.replace("-", "_")
