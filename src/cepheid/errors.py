@@ -199,11 +199,27 @@ class Report:
 
 
 class CepheidError(Exception):
-    """The base of everything that Cepheid raises on purpose."""
+    """The base of everything that Cepheid raises on purpose.
+
+    >>> import cepheid
+    >>> try:
+    ...     cepheid.parse_event("Temp at noon")
+    ... except cepheid.CepheidError as error:
+    ...     print(error)
+    line 1, column 6: @ is needed; got at noon
+    """
 
 
 class RuleError(CepheidError):
-    """Rules that cannot be used, with every problem that was found."""
+    """Rules that cannot be used, with every problem that was found.
+
+    >>> import cepheid
+    >>> try:
+    ...     cepheid.load("EVENT SEQ(A x, !(B y)) WHERE z.id = 1", language="sase")
+    ... except cepheid.RuleError as error:
+    ...     print([problem.condition for problem in error.problems])
+    ['UNKNOWN_LABEL', 'NEGATION_WITHOUT_WINDOW']
+    """
 
     def __init__(self, problems: Sequence[Problem]) -> None:
         self.problems = tuple(problems)
@@ -211,19 +227,50 @@ class RuleError(CepheidError):
 
 
 class EventError(CepheidError):
-    """An event, a schema or a time that cannot be read."""
+    """An event, a schema or a time that cannot be read.
+
+    >>> import cepheid
+    >>> cepheid.parse_event("Temp@1(value=hot)")
+    Traceback (most recent call last):
+    ...
+    cepheid.errors.EventError: line 1, column 14: a string in quotes, a number, true, false or null is needed; got hot)
+    """
 
 
 class SpecError(CepheidError):
-    """A spec file that cannot be read."""
+    """A spec file that cannot be read.
+
+    >>> from cepheid.testing import parse_cases
+    >>> parse_cases("rule: EVENT A", "my.test")
+    Traceback (most recent call last):
+    ...
+    cepheid.errors.SpecError: my.test:1: a case must have a section language
+    """
 
 
 class LimitError(CepheidError):
-    """A stated limit was reached while events were evaluated."""
+    """A stated limit was reached while events were evaluated.
+
+    It is raised by `Rules.detect`; the message says which limit and what to write instead.
+
+    >>> raise LimitError("periodic timers must give at most 1000000 events in one run")
+    Traceback (most recent call last):
+    ...
+    cepheid.errors.LimitError: periodic timers must give at most 1000000 events in one run
+    """
 
 
 class CannotExpressError(CepheidError):
-    """A rule cannot be written in the language that was asked for."""
+    """A rule cannot be written in the language that was asked for.
+
+    >>> import cepheid
+    >>> from cepheid.languages import LANGUAGES
+    >>> rule, = cepheid.load("EVENT A x WHERE x.id = 1", language="sase")
+    >>> LANGUAGES["laipl"].write(rule)
+    Traceback (most recent call last):
+    ...
+    cepheid.errors.CannotExpressError: rule Match: LAIPL cannot say a tree
+    """
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
