@@ -230,10 +230,10 @@ class EventError(CepheidError):
     """An event, a schema or a time that cannot be read.
 
     >>> import cepheid
-    >>> cepheid.parse_event("Temp@1(value=hot)")
+    >>> cepheid.parse_event("Temp@soon")
     Traceback (most recent call last):
     ...
-    cepheid.errors.EventError: line 1, column 14: a string in quotes, a number, true, false or null is needed; got hot)
+    cepheid.errors.EventError: line 1, column 6: a time such as 10, 1.5s or 3min is needed; got soon
     """
 
 
