@@ -33,7 +33,7 @@ from cepheid.events import Event
 from cepheid.oracle import evaluate
 from cepheid.oracle.automaton import START
 from cepheid.oracle.automaton import Automaton as OracleAutomaton
-from tests.strategies import RULES, core_rules, streams
+from tests.strategies import RULES, SECOND, core_rules, streams
 
 ROOT = Path(__file__).parent.parent
 GOLDEN = ROOT / "tests" / "golden"
@@ -178,6 +178,22 @@ def test_every_state_is_reached_and_every_lane_can_end(rule: Rule) -> None:
         assert any(state.stage is Stage.END for state in lane.states)
 
 
+@given(any_rule)
+@pytest.mark.property
+def test_only_steps_that_begin_anew_close_a_circle(rule: Rule) -> None:
+    for lane in compile_rule(rule).lanes:
+        onwards = {state.name: set[str]() for state in lane.states}
+        for step in lane.transitions:
+            if not step.again and step.source != step.target:
+                onwards[step.source].add(step.target)
+        while ends := [name for name, after in onwards.items() if not after]:
+            for name in ends:
+                del onwards[name]
+            for after in onwards.values():
+                after.difference_update(ends)
+        assert not onwards
+
+
 def labels(rule: Rule) -> set[str]:
     parts = (part for part in walk(rule) if isinstance(part, Component | Run | Take | Accumulate))
     found = {part.label for part in parts} | {pick.label for pick in find(rule, Pick)}
@@ -309,12 +325,30 @@ def test_a_rule_of_many_states_is_drawn() -> None:
 # --- the plan ----------------------------------------------------------------
 
 
-@given(any_rule, streams())
+@st.composite
+def chains(draw: st.DrawFn) -> Rule:
+    """Events that hang on each other by windows, with nothing else to fulfil."""
+    label, parts = "L0", ["A() as L0"]
+    for number in range(1, draw(st.integers(2, 4))):
+        length, type_ = draw(st.integers(1, 6)), draw(st.sampled_from("AB"))
+        parts.append(f"each {type_}() as L{number} within {length} s from {label}")
+        label = draw(st.sampled_from([label, f"L{number}"]))
+    (rule,) = cepheid.load(f"Rule R define O() from {' and '.join(parts)}", language="tesla")
+    return rule
+
+
+dense = st.lists(st.tuples(st.sampled_from("AB"), st.integers(0, 12)), min_size=8, max_size=14).map(
+    lambda found: [Event(type_, time * SECOND, time * SECOND) for type_, time in found]
+)
+
+
+@given(st.one_of(st.tuples(chains(), dense), st.tuples(any_rule, streams())))
 @pytest.mark.property
 def test_no_event_of_a_match_is_older_than_the_plan_keeps_it(
-    rule: Rule, events: list[Event]
+    given_: tuple[Rule, list[Event]],
 ) -> None:
-    points = [replace(event, start=event.end) for event in events]
+    rule, events = given_
+    points = [replace(event, start=event.end, id=place) for place, event in enumerate(events)]
     kept = {one.type: one.time for one in stored(compile_rule(rule))}
     for match in evaluate([rule], points).events:
         for _, event in match.events:

@@ -120,7 +120,8 @@ class _LanePlan:
 
     atoms: list[Atom | Parallel] = field(default_factory=list)
     scopes: list[frozenset[str]] = field(default_factory=list)
-    steps: dict[tuple[int, int, bool], None] = field(default_factory=dict)
+    steps: dict[tuple[int, int, bool], bool] = field(default_factory=dict)
+    """The steps by source, target and strength; true are those that only an iteration makes."""
     timings: list[tuple[Timing, tuple[int, ...]]] = field(default_factory=list)
 
     def part(self, body: Body, scope: frozenset[str]) -> _Part:
@@ -139,7 +140,8 @@ class _LanePlan:
             return _either([self.part(item, scope) for item in body.parts])
         if isinstance(body, Iteration):
             again = self.part(body.body, scope)
-            self._connect(again, again, strong=False)
+            for step in _steps(again, again, strong=False):
+                self.steps.setdefault(step, True)
             return _Part(again.first, again.last, empty=True)
         assert isinstance(body, Atom | Parallel)  # noqa: S101 (a detector has no other parts)
         self.atoms.append(body)
@@ -147,15 +149,10 @@ class _LanePlan:
         return _Part((len(self.atoms) - 1,), (len(self.atoms) - 1,), empty=False)
 
     def _then(self, left: _Part, right: _Part, *, strong: bool) -> _Part:
-        self._connect(left, right, strong=strong)
+        self.steps.update(dict.fromkeys(_steps(left, right, strong=strong), False))
         first = left.first + (right.first if left.empty else ())
         last = right.last + (left.last if right.empty else ())
         return _Part(first, last, left.empty and right.empty)
-
-    def _connect(self, left: _Part, right: _Part, *, strong: bool) -> None:
-        self.steps.update(
-            {(source, target, strong): None for source in left.last for target in right.first}
-        )
 
     # --- states and transitions ----------------------------------------------
 
@@ -170,7 +167,13 @@ class _LanePlan:
         edges: list[tuple[int | None, int, bool | None]] = [(None, to, None) for to in whole.first]
         edges += sorted(self.steps)
         transitions = [
-            Transition(self._name(source), self._name(to), self._trigger(to, pairs), strong)
+            Transition(
+                self._name(source),
+                self._name(to),
+                self._trigger(to, pairs),
+                strong,
+                again=source is not None and self.steps[source, to, bool(strong)],
+            )
             for source, to, strong in edges
         ]
         return Lane(name, tuple(states), tuple(transitions))
@@ -221,6 +224,10 @@ def _domain_of(atom: Atom | Parallel) -> tuple[Signal, ...]:
     if isinstance(atom, Parallel):
         return ()
     return atom.domain if atom.negated else (*atom.domain, *atom.accepts)
+
+
+def _steps(left: _Part, right: _Part, *, strong: bool) -> list[tuple[int, int, bool]]:
+    return [(source, target, strong) for source in left.last for target in right.first]
 
 
 def _either(parts: list[_Part]) -> _Part:

@@ -2,7 +2,7 @@
 
 States go from left to right in columns, as far from the start as their longest way; the columns
 are common to all lanes, so that shared states stand below each other. Steps that pass over
-columns get a place in each of them. Steps backwards are not laid out here: they run below.
+columns get a place in each of them. Steps that begin anew are not laid out here: they run below.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from cepheid.automaton.again import buses
 from cepheid.automaton.model import Lane, Transition
 
 GAP = 16.0
@@ -53,6 +54,9 @@ class LaneLayout:
     backward: list[Transition] = field(default_factory=list)
     columns: list[list[Box]] = field(default_factory=list)
 
+    def __post_init__(self) -> None:
+        self.buses = buses(self.lane)
+
     @property
     def top(self) -> float:
         """How far the lane reaches up."""
@@ -75,12 +79,14 @@ class LaneLayout:
         self._place()
 
     def _sorted_out(self) -> Iterator[Transition]:
-        """The steps that lead on; loops and steps back are put aside."""
-        back = _backward(self.lane)
-        for number, step in enumerate(self.lane.transitions):
+        """The steps that lead on; loops, steps back and what shares a line are put aside."""
+        gathered = {step.target for bus in self.buses for step in bus.steps}
+        for step in self.lane.transitions:
+            if step.again and step.target in gathered:
+                continue
             if step.source == step.target:
                 self.loops.append(step)
-            elif number in back:
+            elif step.again:
                 self.backward.append(step)
             else:
                 yield step
@@ -154,31 +160,6 @@ def _spread(column: list[Box], wanted: list[float]) -> None:
     offset = _mean([b.y - w for b, w in zip(column, wanted, strict=True)], 0)
     for box in column:
         box.y -= offset
-
-
-def _backward(lane: Lane) -> set[int]:
-    """The steps that close a circle, found depth first."""
-    leaving: dict[str, list[int]] = {state.name: [] for state in lane.states}
-    for number, step in enumerate(lane.transitions):
-        leaving[step.source].append(number)
-    open_, done, found = set[str](), set[str](), set[int]()
-    stack: list[tuple[str, Iterator[int]]] = [(lane.start.name, iter(leaving[lane.start.name]))]
-    open_.add(lane.start.name)
-    while stack:
-        name, rest = stack[-1]
-        place = next(rest, None)
-        if place is None:
-            stack.pop()
-            open_.discard(name)
-            done.add(name)
-            continue
-        target = lane.transitions[place].target
-        if target in open_:
-            found.add(place)
-        elif target not in done:
-            open_.add(target)
-            stack.append((target, iter(leaving[target])))
-    return found
 
 
 def _columns(lane: Lane, forward: list[Transition]) -> dict[str, int]:

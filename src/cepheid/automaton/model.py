@@ -112,7 +112,8 @@ class Transition:
     not matter). In a tree, `selection` and `window` tell how the event under the source is chosen
     once the target's is known. `times`, `until` and `index` say which events a constraint takes:
     so many, until a condition holds, or the i-th. A `failure` names the reason of the failure
-    event that the step gives.
+    event that the step gives. `again` marks the steps of an iteration and the way back to the
+    start; without them, a lane has no circle.
     """
 
     source: str
@@ -126,6 +127,7 @@ class Transition:
     index: int | None = None
     guard: Guard | None = None
     failure: str | None = None
+    again: bool = False
 
 
 @dataclass(frozen=True, slots=True)

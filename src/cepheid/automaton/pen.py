@@ -76,7 +76,12 @@ class Pen:
 
     def arrow(self, x: float, y: float, colour: str, towards: str = "right") -> None:
         """The head of an arrow, its tip at a point."""
-        turn = {"right": "l-9 -4.5 v9 z", "up": "l-4.5 9 h9 z", "down": "l-4.5 -9 h9 z"}[towards]
+        turn = {
+            "right": "l-9 -4.5 v9 z",
+            "left": "l9 -4.5 v9 z",
+            "up": "l-4.5 9 h9 z",
+            "down": "l-4.5 -9 h9 z",
+        }[towards]
         self.add("path", d=f"M{number(x)} {number(y)} {turn}", fill=colour)
 
     def text(

@@ -52,7 +52,7 @@ def _several(run: Run) -> list[Transition]:
         guard = Guard(full=True, condition=each)
         broken = Guard(condition=each, holds=False)
         steps.append(Transition(OPEN, END, arrival, guard=guard))
-        steps.append(Transition(OPEN, START, arrival, guard=broken, failure="broken"))
+        steps.append(Transition(OPEN, START, arrival, guard=broken, failure="broken", again=True))
         return steps
     steps.append(Transition(OPEN, END, arrival, guard=Guard(full=True, condition=run.condition)))
     if run.condition is not None:

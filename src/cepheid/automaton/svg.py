@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from cepheid.automaton import below, words
+from cepheid.automaton.again import Bus
 from cepheid.automaton.below import Link
 from cepheid.automaton.layout import Box, LaneLayout, Route
 from cepheid.automaton.model import (
@@ -36,6 +37,8 @@ MARGIN = 22.0
 _LABEL, _SMALL, _LINE = 12.5, 11.0, 15.0
 _MOST = 170.0
 """How wide a label gets before it is wrapped."""
+_BUS = 18.0
+"""The room for the line of an iteration."""
 
 
 def draw_svg(automata: Iterable[Automaton]) -> str:
@@ -128,6 +131,7 @@ class _Card:
         self.lines: list[tuple[str, str]] = []
         self.width = self.height = 0.0
         self.last = 0
+        self.sides: list[tuple[float, float]] = []
 
     # --- sizes ---------------------------------------------------------------
 
@@ -175,9 +179,10 @@ class _Card:
         for layout in self.lanes:
             labels: dict[str, dict[tuple[str, ...], _Label]] = {}
             loops: dict[str, float] = {}
+            gathered = {step.target for bus in layout.buses for step in bus.steps}
             for step in layout.lane.transitions:
                 label = _label(self.automaton, step)
-                if step.source == step.target:
+                if step.source == step.target and step.target not in gathered:
                     room = 22 + _LINE * len(label.upper + label.lower)
                     loops[step.target] = max(room, loops.get(step.target, 0))
                 else:
@@ -188,15 +193,21 @@ class _Card:
 
     def _make_ports(self, layout: LaneLayout) -> None:
         for route in layout.routes:
-            label = _label(self.automaton, route.step)
-            ports = self.ports.setdefault(route.step.target, [])
-            port = next((port for port in ports if port.label == label), None)
-            if port is None:
-                port = _Port(label, failure=route.step.failure is not None)
-                ports.append(port)
-            port.routes.append(route)
+            self._port(route.step).routes.append(route)
+        for step in (step for bus in layout.buses for step in bus.steps):
+            self._port(step)
         for name in layout.boxes:
             _spread_ports(self.ports.get(name, []))
+
+    def _port(self, step: Transition) -> _Port:
+        """Where a step reaches its target, together with others of the same words."""
+        label = _label(self.automaton, step)
+        ports = self.ports.setdefault(step.target, [])
+        port = next((port for port in ports if port.label == label), None)
+        if port is None:
+            port = _Port(label, failure=step.failure is not None)
+            ports.append(port)
+        return port
 
     def _set_columns(self) -> float:
         """The middle of every column, the same for all lanes; the result is the right edge."""
@@ -214,6 +225,7 @@ class _Card:
             words_ = max((self._stretch(box) for box in states), default=0)
             wide = max((box.width for box in states), default=0)
             edge += (34 if column else 0) + words_
+            self.sides.append((edge - words_, edge + wide))
             for box in boxes:
                 box.x = edge + wide / 2
                 if not box.is_state:
@@ -275,8 +287,12 @@ class _Card:
             for box in layout.boxes.values():
                 for port in self.ports.get(box.name, []):
                     port.y += box.y
-            top = layout.bottom + sum(levels) + (14 if levels else 0) + 22
+            top = self._foot(layout) + sum(levels) + (14 if levels else 0) + 22
         self.height = top
+
+    def _foot(self, layout: LaneLayout) -> float:
+        """Where a lane ends, with the lines of its iterations."""
+        return layout.bottom + (6 + _BUS * len(layout.buses) if layout.buses else 0)
 
     def _title(self, lane: Lane) -> float:
         return 14 if len(self.automaton.lanes) > 1 else 0
@@ -316,7 +332,7 @@ class _Card:
             if len(self.lanes) > 1:
                 name = layout.lane.name or "the whole"
                 pen.text(MARGIN, layout.top - 6, name, SOFT, 12, font_weight="600")
-            below.draw(pen, links, levels, layout.bottom + 14, PAPER)
+            below.draw(pen, links, levels, self._foot(layout) + 14, PAPER)
             self._draw_steps(pen, layout)
             for state in layout.lane.states:
                 self._draw_state(pen, layout.boxes[state.name], state)
@@ -354,12 +370,34 @@ class _Card:
         pen.text(x + 6, (upper.y + lower.y) / 2 + 4, text, _JOIN, _SMALL)
 
     def _draw_steps(self, pen: Pen, layout: LaneLayout) -> None:
+        for place, bus in enumerate(layout.buses):
+            self._draw_bus(pen, layout, bus, place)
         for name, box in layout.boxes.items():
             for port in self.ports.get(name, []):
                 self._draw_port(pen, box, port)
         for name in dict.fromkeys(step.source for step in layout.loops):
             loops = [step for step in layout.loops if step.source == name]
             self._draw_loops(pen, layout.boxes[name], loops)
+
+    def _draw_bus(self, pen: Pen, layout: LaneLayout, bus: Bus, place: int) -> None:
+        """A line below the lane that leads from all ends of an iteration to all its starts."""
+        y = layout.bottom + 6 + _BUS * (place + 0.5)
+        down, up = [], []
+        for box in (layout.boxes[name] for name in bus.sources):
+            x = self.sides[box.column][1] + 9 + 4 * place
+            start = f"M{number(box.x + box.width / 2)} {number(box.y)}"
+            pen.line(f"{start}H{number(x)}V{number(y)}", _JOIN)
+            down.append(x)
+        for step in bus.steps:
+            box, port = layout.boxes[step.target], self._port(step)
+            x = self.sides[box.column][0] - 9 - 4 * place
+            end = number(box.x - box.width / 2 - 8)
+            pen.line(f"M{number(x)} {number(y)}V{number(port.y)}H{end}", _JOIN)
+            up.append(x)
+        left, right = min(up), max(down)
+        pen.line(f"M{number(left)} {number(y)}H{number(right)}", _JOIN)
+        pen.arrow((left + right) / 2 - 4, y, _JOIN, "left")
+        pen.text((left + right) / 2 + 10, y + 12, "again", _JOIN, _SMALL)
 
     def _draw_port(self, pen: Pen, box: Box, port: _Port) -> None:
         """The steps into a state: each to the start of the last stretch, which they share."""
