@@ -206,7 +206,7 @@ def _exact_sum(numbers: Sequence[float]) -> float:
     try:
         return float(total)
     except OverflowError:
-        return math.copysign(math.inf, total)
+        return math.inf if total > 0 else -math.inf
 
 
 def _collected(expression: Collected, scope: Scope) -> Value | None:
