@@ -1,0 +1,501 @@
+"""Trees as tables: what the lazy strategy reads while it searches.
+
+Everything that looks for events in a window (components, negations, aggregates) is a *probe*: a
+stack, a key into it, a window and a condition on what is found. What must hold is a list of
+*steps* per component: those that make an event a candidate, before the policy picks, and those
+that are checked after the pick, as soon as all the events that they speak of are bound.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields, is_dataclass, replace
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+
+from cepheid.algebra import (
+    Aggregate,
+    Attribute,
+    Comparison,
+    Component,
+    EventPredicate,
+    Expression,
+    Function,
+    Instant,
+    Literal,
+    Node,
+    Parameter,
+    Policy,
+    Relation,
+    Rule,
+    Tree,
+    Window,
+    conjunction,
+    conjuncts,
+    find,
+    labels_of,
+    parameters_of,
+    surface,
+)
+from cepheid.kernel.columns import Encoder, Ints
+from cepheid.kernel.programs import Code, Programs
+
+TEST, ABSENT, COMPUTE, SPAN = range(4)
+NO_LOW, NO_HIGH = -(2**63), 2**63 - 1
+
+_POLICIES = {policy: code for code, policy in enumerate(Policy)}
+_FUNCTIONS = {function: code for code, function in enumerate(Function)}
+
+N = TypeVar("N", bound=Node)
+
+
+class Tables(NamedTuple):
+    """Everything about all rules, as arrays; `*_of` arrays are lists of lists with `begins`."""
+
+    predicate_begins: Ints
+    predicate_of_type: Ints
+    predicate_program: Ints
+    predicate_missing: Ints
+    stack_begins: Ints
+    stack_of_predicate: Ints
+    stack_column: Ints
+    rule_begins: Ints
+    rule_of_predicate: Ints
+    probe: Ints
+    step_kind: Ints
+    step_argument: Ints
+    register_probe: Ints
+    register_function: Ints
+    register_column: Ints
+    component_begins: Ints
+    component_probe: Ints
+    component_policy: Ints
+    component_count: Ints
+    candidate_begins: Ints
+    candidate_ends: Ints
+    pick_begins: Ints
+    pick_ends: Ints
+    rule_missing: Ints
+    rule_within: Ints
+    rule_deadline: Ints
+    rule_deadline_offset: Ints
+    consumes: Ints
+    final_begins: Ints
+    final_ends: Ints
+    output_begins: Ints
+    output_program: Ints
+
+
+(
+    PROBE_STACK,
+    PROBE_ALL,
+    PROBE_KEY,
+    PROBE_LOW,
+    PROBE_LOW_OFFSET,
+    PROBE_HIGH,
+    PROBE_HIGH_OFFSET,
+    PROBE_SWAPS,
+    PROBE_FILTER,
+) = range(9)
+
+
+@dataclass
+class Planner:
+    """Fills the tables, rule after rule."""
+
+    encoder: Encoder = field(default_factory=Encoder)
+
+    def __post_init__(self) -> None:
+        self.programs = Programs(self.encoder)
+        self.rules: list[Rule] = []
+        self.predicates: dict[tuple[tuple[int, ...], int, bool], int] = {}
+        self.stacks: dict[tuple[int, int], int] = {}
+        self.terminators: list[int] = []
+        self.probes: list[tuple[int, ...]] = []
+        self.steps: list[tuple[int, int]] = []
+        self.registers: list[tuple[int, int, int]] = []
+        self.components: list[tuple[int, ...]] = []
+        self.component_begins: list[int] = [0]
+        self.consumes: list[int] = []
+        self.settings: list[tuple[int, int, int, int, int, int]] = []
+        self.outputs: list[int] = []
+        self.output_begins: list[int] = [0]
+
+    def add(self, rule: Rule) -> None:
+        """Plan one rule whose pattern is a tree."""
+        assert isinstance(rule.pattern, Tree)  # noqa: S101 (the caller chose the strategy)
+        _RulePlanner(self, rule, rule.pattern).plan()
+        self.rules.append(rule)
+
+    def predicate(
+        self, predicate: EventPredicate, static: Expression | None, *, missing: bool
+    ) -> int:
+        """The number of a type and a condition that only speaks of the event itself."""
+        types = tuple(sorted(self.encoder.types.code(type_) for type_ in predicate.types))
+        program = -1
+        if static is not None:
+            program = self.programs.add(static, {}, {}, _no_register, truth=True)
+        key = (types, program, missing)
+        return self.predicates.setdefault(key, len(self.predicates))
+
+    def stack(self, predicate: int, column: int) -> int:
+        """The number of the stack that keeps a predicate's events by a column; -1 is all."""
+        return self.stacks.setdefault((predicate, column), len(self.stacks))
+
+    def tables(self) -> tuple[Tables, Code]:
+        """The tables of all rules so far."""
+        by_type = _lists(len(self.encoder.types))
+        for (types, _, _), number in self.predicates.items():
+            for type_ in types:
+                by_type[type_].append(number)
+        by_predicate = _lists(len(self.predicates))
+        for (predicate, _), number in self.stacks.items():
+            by_predicate[predicate].append(number)
+        ending = _lists(len(self.predicates))
+        for rule, predicate in enumerate(self.terminators):
+            ending[predicate].append(rule)
+        components, settings = _columns(self.components, 7), _columns(self.settings, 6)
+        registers, steps = _columns(self.registers, 3), _columns(self.steps, 2)
+        tables = Tables(
+            *_flat(by_type),
+            _array([program for _, program, _ in self.predicates]),
+            _array([int(missing) for _, _, missing in self.predicates]),
+            *_flat(by_predicate),
+            _array([column for _, column in self.stacks]),
+            *_flat(ending),
+            np.array(self.probes or [(0,) * 9], np.int64),
+            *steps,
+            *registers,
+            _array(self.component_begins),
+            *components,
+            *settings[:4],
+            _array(self.consumes),
+            *settings[4:],
+            _array(self.output_begins),
+            _array(self.outputs),
+        )
+        return tables, self.programs.tables()
+
+
+@dataclass
+class _RulePlanner:
+    """Plans one rule."""
+
+    planner: Planner
+    rule: Rule
+    tree: Tree
+
+    def plan(self) -> None:
+        tree = self.tree
+        self.parameters = {binding.name: binding.value for binding in tree.bindings}
+        self.ancestors = {part.label: self._path(part) for part in tree.components}
+        self.ordered = sorted(tree.components, key=lambda part: len(self.ancestors[part.label]))
+        self.position = {part.label: index for index, part in enumerate(self.ordered)}
+        self.known_registers: dict[Aggregate, int] = {}
+        self.candidate_steps: list[list[tuple[int, int]]] = [[] for _ in self.ordered]
+        self.pick_steps: list[list[tuple[int, int]]] = [[] for _ in self.ordered]
+        self.final_steps: list[tuple[int, int]] = []
+        probes = [self._component(part) for part in self.ordered]
+        self._attach_negations()
+        self._attach_conditions()
+        self._attach_outputs()
+        self._write(probes)
+
+    # --- components ----------------------------------------------------------
+
+    def _component(self, part: Component) -> int:
+        known = self.ancestors[part.label] | {part.label}
+        dynamic = [c for c in conjuncts(part.predicate.filter) if not _is_static(c)]
+        early = [c for c in dynamic if self._labels(c) <= known]
+        late = [c for c in dynamic if not self._labels(c) <= known]
+        early += [
+            Comparison(Relation.EQUAL, Attribute(None, test.attribute), value)
+            for test in self.tree.equivalences
+            for value in self._equivalent_value(part, test.attribute)
+        ]
+        predicate = self._predicate(part.predicate)
+        at = self.position[part.label]
+        if at == 0:
+            self.planner.terminators.append(predicate)
+            probe = -1
+        else:
+            assert part.window is not None  # noqa: S101 (only the terminator has no window)
+            probe, early = self._probe(predicate, part.window, early, with_filter=False)
+        for condition in early:
+            self._test(condition, at, self.candidate_steps)
+        for condition in late:
+            self._test_when_bound(_relabelled(condition, part.label))
+        if self.tree.within is not None:
+            self.pick_steps[at].append((SPAN, at))
+        return probe
+
+    def _predicate(self, predicate: EventPredicate) -> int:
+        static = [part for part in conjuncts(predicate.filter) if _is_static(part)]
+        return self.planner.predicate(predicate, conjunction(static), missing=self.rule.missing)
+
+    def _probe(
+        self, predicate: int, window: Window, dynamic: list[Expression], *, with_filter: bool
+    ) -> tuple[int, list[Expression]]:
+        """A probe, and the conditions that it does not take care of."""
+        key_program, column, rest = self._key(dynamic)
+        stack = self.planner.stack(predicate, column)
+        everything = self.planner.stack(predicate, -1) if self.rule.missing else stack
+        filter_ = -1
+        if with_filter and rest:
+            condition = conjunction(rest)
+            assert condition is not None  # noqa: S101 (rest is not empty)
+            filter_ = self._program(condition, truth=True)
+        low, high = window.low, window.high
+        swaps = bool(
+            low and high and not (low.offset or high.offset) and low.label != high.label
+        )
+        self.planner.probes.append(
+            (
+                stack,
+                everything,
+                key_program,
+                *self._instant(low, NO_LOW),
+                *self._instant(high, NO_HIGH),
+                int(swaps),
+                filter_,
+            )
+        )
+        return len(self.planner.probes) - 1, rest
+
+    def _instant(self, instant: Instant | None, none: int) -> tuple[int, int]:
+        if instant is None:
+            return -1, none
+        return self.position[instant.label], instant.offset
+
+    def _key(self, dynamic: list[Expression]) -> tuple[int, int, list[Expression]]:
+        """The first equality of an own attribute with something bound becomes the key."""
+        for index, condition in enumerate(dynamic):
+            own, other = self._equality(condition)
+            if own is not None and other is not None:
+                rest = dynamic[:index] + dynamic[index + 1 :]
+                column = self.planner.encoder.columns.code(own.name)
+                return self._program(other, truth=False), column, rest
+        return -1, -1, list(dynamic)
+
+    def _equality(self, condition: Expression) -> tuple[Attribute | None, Expression | None]:
+        if not isinstance(condition, Comparison) or condition.relation is not Relation.EQUAL:
+            return None, None
+        for own, other in ((condition.left, condition.right), (condition.right, condition.left)):
+            resolved = self._resolved(other)
+            is_own = isinstance(own, Attribute) and own.label is None
+            if is_own and isinstance(resolved, Attribute) and resolved.label is not None:
+                assert isinstance(own, Attribute)  # noqa: S101 (see above)
+                return own, resolved
+        return None, None
+
+    def _resolved(self, expression: Expression) -> Expression:
+        while isinstance(expression, Parameter):
+            expression = self.parameters[expression.name]
+        return expression
+
+    # --- what must hold ------------------------------------------------------
+
+    def _attach_negations(self) -> None:
+        for negation in self.tree.negations:
+            equal = [
+                Comparison(Relation.EQUAL, Attribute(None, test.attribute), other)
+                for test in self.tree.equivalences
+                for other in self._equivalent_values(test.attribute, test.value)
+            ]
+            dynamic = [c for c in conjuncts(negation.predicate.filter) if not _is_static(c)]
+            predicate = self._predicate(negation.predicate)
+            labels = negation.window.labels | frozenset[str]().union(
+                *(self._labels(condition) for condition in (*dynamic, *equal))
+            )
+            deepest = self._deepest(labels)
+            at = max(self.position[label] for label in labels)
+            steps = self.candidate_steps if deepest is not None else self.pick_steps
+            where = self.final_steps if self.tree.deadline is not None else steps[at]
+            self._compute_for([*dynamic, *equal], at, where)
+            probe, _ = self._probe(predicate, negation.window, [*dynamic, *equal], with_filter=True)
+            where.append((ABSENT, probe))
+
+    def _equivalent_value(self, part: Component, attribute: str) -> list[Expression]:
+        """What an equivalence test compares a component with first: its parent, to be the key."""
+        return [] if part.parent is None else [Attribute(part.parent, attribute)]
+
+    def _equivalent_values(self, attribute: str, value: Any) -> list[Expression]:  # noqa: ANN401 (a Value)
+        fixed: list[Expression] = [] if value is None else [Literal(value)]
+        return fixed + [Attribute(part.label, attribute) for part in self.ordered]
+
+    def _attach_conditions(self) -> None:
+        for condition in self.tree.conditions:
+            self._test_when_bound(condition)
+        for test in self.tree.equivalences:
+            values = self._equivalent_values(test.attribute, test.value)
+            for index, one in enumerate(values):
+                for other in values[index + 1 :]:
+                    self._test_when_bound(Comparison(Relation.EQUAL, one, other))
+
+    def _attach_outputs(self) -> None:
+        last = len(self.ordered) - 1
+        for attribute in self.rule.output.attributes:
+            self._compute_for([attribute.value], last, self.pick_steps[last])
+            self.planner.outputs.append(self._program(attribute.value, truth=False))
+        self.planner.output_begins.append(len(self.planner.outputs))
+
+    def _test_when_bound(self, condition: Expression) -> None:
+        """Check a condition after the pick of the last event that it speaks of."""
+        labels = self._labels(condition)
+        at = max((self.position[label] for label in labels), default=0)
+        self._test(condition, at, self.pick_steps)
+
+    def _test(self, condition: Expression, at: int, steps: list[list[tuple[int, int]]]) -> None:
+        self._compute_for([condition], at, steps[at])
+        steps[at].append((TEST, self._program(condition, truth=True)))
+
+    # --- aggregates ----------------------------------------------------------
+
+    def _compute_for(
+        self, expressions: Sequence[Expression], at: int, steps: list[tuple[int, int]]
+    ) -> None:
+        """Have the aggregates that expressions use computed before they are used."""
+        for aggregate in self._aggregates(expressions):
+            bound_at = max(self.position[label] for label in self._labels(aggregate))
+            filters = conjuncts(aggregate.predicate.filter)
+            target = steps if bound_at >= at else self.pick_steps[bound_at]
+            self._compute_for(filters, bound_at, target)
+            step = (COMPUTE, self._register(aggregate))
+            if step not in target:
+                target.append(step)
+
+    def _aggregates(self, expressions: Sequence[Expression]) -> list[Aggregate]:
+        found: list[Aggregate] = []
+        for expression in expressions:
+            for node in surface(expression):
+                if isinstance(node, Aggregate):
+                    found.append(node)
+                elif isinstance(node, Parameter):
+                    found += self._aggregates([self.parameters[node.name]])
+        return found
+
+    def _register(self, aggregate: Aggregate) -> int:
+        """The number of the register that holds an aggregate."""
+        if aggregate not in self.known_registers:
+            dynamic = [c for c in conjuncts(aggregate.predicate.filter) if not _is_static(c)]
+            predicate = self._predicate(aggregate.predicate)
+            probe, _ = self._probe(predicate, aggregate.window, dynamic, with_filter=True)
+            column = -1
+            if aggregate.attribute is not None:
+                column = self.planner.encoder.columns.code(aggregate.attribute)
+            self.known_registers[aggregate] = len(self.planner.registers)
+            self.planner.registers.append((probe, _FUNCTIONS[aggregate.function], column))
+        return self.known_registers[aggregate]
+
+    # --- helpers -------------------------------------------------------------
+
+    def _program(self, expression: Expression, *, truth: bool) -> int:
+        return self.planner.programs.add(
+            expression, self.position, self.parameters, self._register, truth=truth
+        )
+
+    def _labels(self, node: Node | None) -> frozenset[str]:
+        """The labels that something speaks of, through its parameters too."""
+        found = labels_of(node)
+        for name in parameters_of(node):
+            found |= self._labels(self.parameters[name])
+        return found
+
+    def _path(self, part: Component) -> frozenset[str]:
+        by_label = {other.label: other for other in self.tree.components}
+        path: list[str] = []
+        parent = part.parent
+        while parent is not None:
+            path.append(parent)
+            parent = by_label[parent].parent
+        return frozenset(path)
+
+    def _deepest(self, labels: frozenset[str]) -> str | None:
+        for label in labels:
+            if labels <= self.ancestors[label] | {label}:
+                return label
+        return None
+
+    def _write(self, probes: list[int]) -> None:
+        planner = self.planner
+        for part, probe, before, after in zip(
+            self.ordered, probes, self.candidate_steps, self.pick_steps, strict=True
+        ):
+            planner.components.append(
+                (
+                    probe,
+                    _POLICIES[part.selection.policy],
+                    part.selection.count,
+                    *self._steps(before),
+                    *self._steps(after),
+                )
+            )
+        planner.component_begins.append(len(planner.components))
+        consumed = [self.position[label] for label in self.rule.consuming]
+        planner.consumes.append(sum(1 << at for at in set(consumed)))
+        deadline = self.tree.deadline
+        planner.settings.append(
+            (
+                int(self.rule.missing),
+                -1 if self.tree.within is None else self.tree.within,
+                -1 if deadline is None else self.position[deadline.label],
+                0 if deadline is None else deadline.offset,
+                *self._steps(self.final_steps),
+            )
+        )
+
+    def _steps(self, steps: list[tuple[int, int]]) -> tuple[int, int]:
+        begin = len(self.planner.steps)
+        self.planner.steps += steps
+        return begin, len(self.planner.steps)
+
+
+def _is_static(condition: Expression) -> bool:
+    """Whether a condition only speaks of the event being tested."""
+    if parameters_of(condition) or labels_of(condition):
+        return False
+    return not any(find(condition, Aggregate))
+
+
+def _relabelled(node: N, label: str) -> N:
+    """The expression with the attributes of the event being tested under a label."""
+    if isinstance(node, Attribute):
+        return replace(node, label=label) if node.label is None else node
+    if isinstance(node, EventPredicate) or not is_dataclass(node):
+        return node
+    changes: dict[str, Any] = {}
+    for item in fields(node):
+        value = getattr(node, item.name)
+        if isinstance(value, tuple):
+            changes[item.name] = tuple(
+                _relabelled(part, label) if isinstance(part, Node) else part for part in value
+            )
+        elif isinstance(value, Node):
+            changes[item.name] = _relabelled(value, label)
+    return replace(node, **changes)
+
+
+def _no_register(aggregate: Aggregate) -> int:
+    raise AssertionError("a static condition has no aggregate")
+
+
+def _lists(count: int) -> list[list[int]]:
+    return [[] for _ in range(count)]
+
+
+def _flat(lists: list[list[int]]) -> tuple[Ints, Ints]:
+    begins = np.zeros(len(lists) + 1, np.int64)
+    np.cumsum([len(items) for items in lists], out=begins[1:])
+    return begins, _array([item for items in lists for item in items])
+
+
+def _array(values: Sequence[int]) -> Ints:
+    return np.array(values if len(values) else [0], np.int64)
+
+
+def _columns(rows: Sequence[tuple[int, ...]], width: int) -> list[Ints]:
+    table = np.array(rows or [(0,) * width], np.int64)
+    return [np.ascontiguousarray(table[:, index]) for index in range(width)]
+
+
