@@ -16,6 +16,8 @@ from cepheid.kernel.columns import Ints
 from cepheid.kernel.plan import (
     ABSENT,
     COMPUTE,
+    NARROW,
+    PREFIX,
     PROBE_ALL,
     PROBE_FILTER,
     PROBE_HIGH,
@@ -25,6 +27,7 @@ from cepheid.kernel.plan import (
     PROBE_LOW_OFFSET,
     PROBE_STACK,
     PROBE_SWAPS,
+    SUFFIX,
     TEST,
 )
 from cepheid.kernel.programs import run
@@ -40,17 +43,31 @@ from cepheid.kernel.store import (
     is_consumed,
     push,
 )
-from cepheid.kernel.values import BOOL, DOUBLE, INT, MISSING
+from cepheid.kernel.values import (
+    AT_LEAST,
+    AT_MOST,
+    BOOL,
+    DOUBLE,
+    EQUAL,
+    GREATER,
+    INT,
+    LESS,
+    MISSING,
+    compare,
+)
 
 AVG, SUM, MIN, MAX, COUNT = range(5)
 FIRST, LAST = 1, 2
+ALL_MEMBERS = 2**62
 DONE, MATCHES_FULL, PICKS_FULL, CONSUMED_FULL = 0, 1, 2, 3
 
 
 class Matches(NamedTuple):
-    """Room for matches: rule, terminator's row, then rows and values one after the other."""
+    """Room for matches: family, its members, time, then rows and values one after the other."""
 
     rule: Ints
+    low: Ints
+    high: Ints
     time: Ints
     rows: Ints
     tags: Ints
@@ -61,6 +78,8 @@ class Scratch(NamedTuple):
     """Room for the search: picks of all depths, their bounds, and partial sums."""
 
     picks: Ints
+    lows: Ints
+    highs: Ints
     begins: Ints
     ends: Ints
     sums: np.ndarray[tuple[int], np.dtype[np.float64]]
@@ -147,7 +166,12 @@ def _store(row, type_, tables, code, store, frame, ranks):
                 column = tables.stack_column[stack]
                 if column >= 0:
                     tag, cell = as_key(np.int64(store.tags[column, row]), store.cells[column, row])
-                push(store, stack, tag, cell, row)
+                low, high = np.int64(0), np.int64(1)
+                hole = tables.stack_hole[stack]
+                if hole >= 0:
+                    low, high = _members_of_row(hole, row, tables, store, ranks, tables.predicate_missing[predicate] == 1)
+                if low < high:
+                    push(store, stack, tag, cell, row, low, high if hole >= 0 else ALL_MEMBERS)
 
 
 @njit(cache=True)
@@ -173,6 +197,55 @@ def _consume(found, found_rows, tables, store, matches):
     return DONE
 
 
+# --- families ----------------------------------------------------------------
+
+
+@njit(cache=True)
+def _members_of_row(hole, row, tables, store, ranks, missing):
+    column = tables.hole[hole, 1]
+    tag, cell = np.int64(store.tags[column, row]), store.cells[column, row]
+    number = np.int64(cell).view(np.float64) if tag == DOUBLE else 0.0
+    return _members(hole, tag, cell, number, tables, ranks, missing)
+
+
+@njit(cache=True)
+def _members(hole, tag, cell, number, tables, ranks, missing):
+    """The members of a family whose constant is in relation to a value, as a range."""
+    relation, begin, end = tables.hole[hole, 0], tables.hole[hole, 2], tables.hole[hole, 3]
+    count = end - begin
+    if tag == MISSING:
+        return (0, count) if missing else (0, 0)
+    if tag != INT and tag != DOUBLE:
+        return 0, 0
+    below = _count(begin, end, tag, cell, number, tables, ranks, False)
+    if relation == GREATER:
+        return 0, below
+    if relation == AT_MOST:
+        return below, count
+    upto = _count(begin, end, tag, cell, number, tables, ranks, True)
+    if relation == AT_LEAST:
+        return 0, upto
+    if relation == LESS:
+        return upto, count
+    return below, upto
+
+
+@njit(cache=True)
+def _count(begin, end, tag, cell, number, tables, ranks, inclusive):
+    """How many constants are below a value, or (inclusive) not above it."""
+    low, high = begin, end
+    while low < high:
+        middle = (low + high) // 2
+        other_tag, other = tables.threshold_tags[middle], tables.threshold_cells[middle]
+        other_number = np.int64(other).view(np.float64) if other_tag == DOUBLE else 0.0
+        order = compare(other_tag, other, other_number, tag, cell, number, ranks)
+        if order < 0 or (inclusive and order == 0):
+            low = middle + 1
+        else:
+            high = middle
+    return low - begin
+
+
 # --- search ------------------------------------------------------------------
 
 
@@ -182,9 +255,16 @@ def _search(rule, row, tables, code, store, frame, matches, scratch, ranks):
     begin = tables.component_begins[rule]
     width = tables.component_begins[rule + 1] - begin
     frame.rows[0] = row
+    missing = tables.rule_missing[rule] == 1
+    frame.lows[0] = 0
+    frame.highs[0] = tables.member_begins[rule + 1] - tables.member_begins[rule]
+    if tables.rule_hole[rule] >= 0:
+        frame.lows[0], frame.highs[0] = _members_of_row(tables.rule_hole[rule], row, tables, store, ranks, missing)
+        if frame.lows[0] >= frame.highs[0]:
+            return DONE
     if not (
-        _passes(rule, tables.candidate_begins[begin], tables.candidate_ends[begin], row, tables, code, store, frame, scratch, ranks)
-        and _passes(rule, tables.pick_begins[begin], tables.pick_ends[begin], row, tables, code, store, frame, scratch, ranks)
+        _passes(rule, 0, tables.candidate_begins[begin], tables.candidate_ends[begin], row, tables, code, store, frame, scratch, ranks)
+        and _passes(rule, 0, tables.pick_begins[begin], tables.pick_ends[begin], row, tables, code, store, frame, scratch, ranks)
     ):
         return DONE
     if width == 1:
@@ -197,11 +277,15 @@ def _search(rule, row, tables, code, store, frame, matches, scratch, ranks):
         if scratch.begins[depth] == scratch.ends[depth]:
             depth -= 1
             continue
-        candidate = scratch.picks[scratch.begins[depth]]
+        at = scratch.begins[depth]
+        candidate = scratch.picks[at]
         scratch.begins[depth] += 1
         frame.rows[depth] = candidate
+        frame.lows[depth], frame.highs[depth] = scratch.lows[at], scratch.highs[at]
+        if frame.lows[depth] >= frame.highs[depth]:
+            continue
         component = begin + depth
-        if not _passes(rule, tables.pick_begins[component], tables.pick_ends[component], candidate, tables, code, store, frame, scratch, ranks):
+        if not _passes(rule, depth, tables.pick_begins[component], tables.pick_ends[component], candidate, tables, code, store, frame, scratch, ranks):
             continue
         if depth + 1 == width:
             status = _emit(rule, width, tables, code, store, frame, matches, ranks)
@@ -216,38 +300,65 @@ def _search(rule, row, tables, code, store, frame, matches, scratch, ranks):
 
 @njit(cache=True)
 def _pick(rule, depth, tables, code, store, frame, scratch, ranks):
-    """The candidates of a component that its policy chooses, newest first; False without room."""
+    """The candidates of a component that its policy chooses; False without room.
+
+    They come newest first. With `first`, the walk goes on to the oldest before it chooses.
+    """
     component = tables.component_begins[rule] + depth
     probe = tables.component_probe[component]
     policy, count = tables.component_policy[component], tables.component_count[component]
+    cover = tables.component_cover[component]
     missing = tables.rule_missing[rule] == 1
     low, high = _bounds(probe, tables, store, frame)
+    open_low, open_high = frame.lows[depth - 1], frame.highs[depth - 1]
     at = scratch.ends[depth - 1]
     scratch.begins[depth] = at
     for part in range(2):
         entry = _entry(probe, part, tables, code, store, frame, ranks, missing)
         while entry >= 0:
-            row = store.entry_row[entry]
+            row, first, last = store.entry_row[entry], store.entry_low[entry], store.entry_high[entry]
             entry = store.entry_before[entry]
             if store.ends[row] <= low:
                 break
             if store.ends[row] >= high or store.starts[row] <= low:
                 continue
-            if tables.consumes[rule] and is_consumed(store, rule, row):
+            first, last = max(first, open_low), min(last, open_high)
+            if first >= last or (tables.consumes[rule] and is_consumed(store, rule, row)):
                 continue
             frame.rows[depth] = row
-            if not _passes(rule, tables.candidate_begins[component], tables.candidate_ends[component], row, tables, code, store, frame, scratch, ranks):
+            if not _passes(rule, depth, tables.candidate_begins[component], tables.candidate_ends[component], row, tables, code, store, frame, scratch, ranks):
                 continue
             if at == len(scratch.picks):
                 return False
-            scratch.picks[at] = row
+            scratch.picks[at], scratch.lows[at], scratch.highs[at] = row, first, last
             at += 1
-            if policy == LAST and at - scratch.begins[depth] == count:
-                break
-    if policy == FIRST and at - scratch.begins[depth] > count:
-        scratch.begins[depth] = at - count
+            if policy == LAST:
+                if cover == PREFIX:
+                    open_low = last
+                elif cover == SUFFIX:
+                    open_high = first
+                if open_low >= open_high or (cover < 0 and at - scratch.begins[depth] == count):
+                    break
+    if policy == FIRST:
+        if cover < 0:
+            scratch.begins[depth] = max(scratch.begins[depth], at - count)
+        else:
+            _cover_from_oldest(scratch.begins[depth], at, cover, open_low, open_high, scratch)
     scratch.ends[depth] = at
     return True
+
+
+@njit(cache=True)
+def _cover_from_oldest(begin, end, cover, open_low, open_high, scratch):
+    """Give every member of a family the oldest candidate that it accepts."""
+    for at in range(end - 1, begin - 1, -1):
+        scratch.lows[at] = max(scratch.lows[at], open_low)
+        scratch.highs[at] = min(scratch.highs[at], open_high)
+        if scratch.lows[at] < scratch.highs[at]:
+            if cover == PREFIX:
+                open_low = scratch.highs[at]
+            else:
+                open_high = scratch.lows[at]
 
 
 @njit(cache=True)
@@ -299,7 +410,7 @@ def _precedes(one, other, store):
 
 
 @njit(cache=True)
-def _passes(rule, begin, end, own, tables, code, store, frame, scratch, ranks):
+def _passes(rule, depth, begin, end, own, tables, code, store, frame, scratch, ranks):
     """Take steps until one does not hold."""
     missing = tables.rule_missing[rule] == 1
     for step in range(begin, end):
@@ -312,11 +423,19 @@ def _passes(rule, begin, end, own, tables, code, store, frame, scratch, ranks):
                 return False
         elif kind == COMPUTE:
             _compute(rule, argument, tables, code, store, frame, scratch, ranks)
+        elif kind == NARROW:
+            program, hole = tables.narrow[argument, 0], tables.narrow[argument, 1]
+            tag, value, number = run(program, code, frame, own, store.tags, store.cells, ranks, missing)
+            low, high = _members(hole, tag, value, number, tables, ranks, missing)
+            frame.lows[depth] = max(frame.lows[depth], low)
+            frame.highs[depth] = min(frame.highs[depth], high)
+            if frame.lows[depth] >= frame.highs[depth]:
+                return False
         else:
             earliest, latest = store.starts[frame.rows[0]], store.ends[frame.rows[0]]
-            for depth in range(1, argument + 1):
-                earliest = min(earliest, store.starts[frame.rows[depth]])
-                latest = max(latest, store.ends[frame.rows[depth]])
+            for other in range(1, argument + 1):
+                earliest = min(earliest, store.starts[frame.rows[other]])
+                latest = max(latest, store.ends[frame.rows[other]])
             if latest - earliest >= tables.rule_within[rule]:
                 return False
     return True
@@ -474,6 +593,7 @@ def _emit(rule, width, tables, code, store, frame, matches, ranks):
     ):
         return MATCHES_FULL
     matches.rule[at] = rule
+    matches.low[at], matches.high[at] = frame.lows[width - 1], frame.highs[width - 1]
     matches.time[at] = store.ends[frame.rows[0]]
     deadline = tables.rule_deadline[rule]
     if deadline >= 0:
@@ -500,6 +620,6 @@ def decide(rule, rows, tables, code, store, frame, scratch, ranks):
     for depth in range(len(rows)):
         frame.rows[depth] = rows[depth]
     return _passes(
-        rule, tables.final_begins[rule], tables.final_ends[rule], rows[0], tables, code, store, frame,
+        rule, 0, tables.final_begins[rule], tables.final_ends[rule], rows[0], tables, code, store, frame,
         scratch, ranks,
     )

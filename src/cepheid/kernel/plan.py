@@ -38,12 +38,23 @@ from cepheid.algebra import (
     parameters_of,
     surface,
 )
+from cepheid.events import Value
 from cepheid.kernel.columns import Encoder, Ints
+from cepheid.kernel.families import HOLE, Family
 from cepheid.kernel.programs import Code, Programs
 
-TEST, ABSENT, COMPUTE, SPAN = range(4)
+TEST, ABSENT, COMPUTE, SPAN, NARROW = range(5)
+PREFIX, SUFFIX, EXACT = range(3)
 NO_LOW, NO_HIGH = -(2**63), 2**63 - 1
 
+_RELATIONS = {relation: code for code, relation in enumerate(Relation)}
+_COVERS = {
+    Relation.GREATER: PREFIX,
+    Relation.AT_LEAST: PREFIX,
+    Relation.LESS: SUFFIX,
+    Relation.AT_MOST: SUFFIX,
+    Relation.EQUAL: EXACT,
+}
 _POLICIES = {policy: code for code, policy in enumerate(Policy)}
 _FUNCTIONS = {function: code for code, function in enumerate(Function)}
 
@@ -60,6 +71,7 @@ class Tables(NamedTuple):
     stack_begins: Ints
     stack_of_predicate: Ints
     stack_column: Ints
+    stack_hole: Ints
     rule_begins: Ints
     rule_of_predicate: Ints
     probe: Ints
@@ -72,10 +84,12 @@ class Tables(NamedTuple):
     component_probe: Ints
     component_policy: Ints
     component_count: Ints
+    component_cover: Ints
     candidate_begins: Ints
     candidate_ends: Ints
     pick_begins: Ints
     pick_ends: Ints
+    rule_hole: Ints
     rule_missing: Ints
     rule_within: Ints
     rule_deadline: Ints
@@ -85,6 +99,11 @@ class Tables(NamedTuple):
     final_ends: Ints
     output_begins: Ints
     output_program: Ints
+    member_begins: Ints
+    narrow: Ints
+    hole: Ints
+    threshold_tags: Ints
+    threshold_cells: Ints
 
 
 (
@@ -108,9 +127,12 @@ class Planner:
 
     def __post_init__(self) -> None:
         self.programs = Programs(self.encoder)
-        self.rules: list[Rule] = []
+        self.members: list[int] = []
+        self.member_begins: list[int] = [0]
+        self.holes: list[tuple[int, int, int, int]] = []
+        self.thresholds: list[tuple[int, int]] = []
         self.predicates: dict[tuple[tuple[int, ...], int, bool], int] = {}
-        self.stacks: dict[tuple[int, int], int] = {}
+        self.stacks: dict[tuple[int, int, int], int] = {}
         self.terminators: list[int] = []
         self.probes: list[tuple[int, ...]] = []
         self.steps: list[tuple[int, int]] = []
@@ -118,15 +140,18 @@ class Planner:
         self.components: list[tuple[int, ...]] = []
         self.component_begins: list[int] = [0]
         self.consumes: list[int] = []
-        self.settings: list[tuple[int, int, int, int, int, int]] = []
+        self.settings: list[tuple[int, ...]] = []
+        self.narrows: list[tuple[int, int]] = []
         self.outputs: list[int] = []
         self.output_begins: list[int] = [0]
 
-    def add(self, rule: Rule) -> None:
-        """Plan one rule whose pattern is a tree."""
-        assert isinstance(rule.pattern, Tree)  # noqa: S101 (the caller chose the strategy)
-        _RulePlanner(self, rule, rule.pattern).plan()
-        self.rules.append(rule)
+    def add(self, family: Family) -> None:
+        """Plan one family of rules whose patterns are trees."""
+        tree = family.rule.pattern
+        assert isinstance(tree, Tree)  # noqa: S101 (the caller chose the strategy)
+        _FamilyPlanner(self, family, family.rule, tree).plan()
+        self.members += family.members
+        self.member_begins.append(len(self.members))
 
     def predicate(
         self, predicate: EventPredicate, static: Expression | None, *, missing: bool
@@ -139,9 +164,19 @@ class Planner:
         key = (types, program, missing)
         return self.predicates.setdefault(key, len(self.predicates))
 
-    def stack(self, predicate: int, column: int) -> int:
-        """The number of the stack that keeps a predicate's events by a column; -1 is all."""
-        return self.stacks.setdefault((predicate, column), len(self.stacks))
+    def stack(self, predicate: int, column: int, hole: int = -1) -> int:
+        """The number of the stack that keeps a predicate's events by a column; -1 is all.
+
+        With a hole, its entries know the members of the family that they satisfy.
+        """
+        return self.stacks.setdefault((predicate, column, hole), len(self.stacks))
+
+    def hole(self, relation: Relation, column: int, constants: Sequence[Value]) -> int:
+        """The number of a hole: what is compared (-1 is the value of a program), how, with what."""
+        begin = len(self.thresholds)
+        self.thresholds += [self.encoder.cell(value) for value in constants]
+        self.holes.append((_RELATIONS[relation], column, begin, len(self.thresholds)))
+        return len(self.holes) - 1
 
     def tables(self) -> tuple[Tables, Code]:
         """The tables of all rules so far."""
@@ -150,39 +185,46 @@ class Planner:
             for type_ in types:
                 by_type[type_].append(number)
         by_predicate = _lists(len(self.predicates))
-        for (predicate, _), number in self.stacks.items():
+        for (predicate, _, _), number in self.stacks.items():
             by_predicate[predicate].append(number)
         ending = _lists(len(self.predicates))
         for rule, predicate in enumerate(self.terminators):
             ending[predicate].append(rule)
-        components, settings = _columns(self.components, 7), _columns(self.settings, 6)
+        components, settings = _columns(self.components, 8), _columns(self.settings, 7)
         registers, steps = _columns(self.registers, 3), _columns(self.steps, 2)
         tables = Tables(
             *_flat(by_type),
             _array([program for _, program, _ in self.predicates]),
             _array([int(missing) for _, _, missing in self.predicates]),
             *_flat(by_predicate),
-            _array([column for _, column in self.stacks]),
+            _array([column for _, column, _ in self.stacks]),
+            _array([hole for _, _, hole in self.stacks]),
             *_flat(ending),
             np.array(self.probes or [(0,) * 9], np.int64),
             *steps,
             *registers,
             _array(self.component_begins),
             *components,
-            *settings[:4],
+            *settings[:5],
             _array(self.consumes),
-            *settings[4:],
+            *settings[5:],
             _array(self.output_begins),
             _array(self.outputs),
+            _array(self.member_begins),
+            np.array(self.narrows or [(0, 0)], np.int64),
+            np.array(self.holes or [(0, 0, 0, 0)], np.int64),
+            _array([tag for tag, _ in self.thresholds]),
+            _array([cell for _, cell in self.thresholds]),
         )
         return tables, self.programs.tables()
 
 
 @dataclass
-class _RulePlanner:
-    """Plans one rule."""
+class _FamilyPlanner:
+    """Plans one family."""
 
     planner: Planner
+    family: Family
     rule: Rule
     tree: Tree
 
@@ -196,6 +238,8 @@ class _RulePlanner:
         self.candidate_steps: list[list[tuple[int, int]]] = [[] for _ in self.ordered]
         self.pick_steps: list[list[tuple[int, int]]] = [[] for _ in self.ordered]
         self.final_steps: list[tuple[int, int]] = []
+        self.terminator_hole = -1
+        self.covers = [-1 for _ in self.ordered]
         probes = [self._component(part) for part in self.ordered]
         self._attach_negations()
         self._attach_conditions()
@@ -206,7 +250,8 @@ class _RulePlanner:
 
     def _component(self, part: Component) -> int:
         known = self.ancestors[part.label] | {part.label}
-        dynamic = [c for c in conjuncts(part.predicate.filter) if not _is_static(c)]
+        hole = self._component_hole(part)
+        dynamic = [c for c in _solid(part.predicate.filter) if not _is_static(c)]
         early = [c for c in dynamic if self._labels(c) <= known]
         late = [c for c in dynamic if not self._labels(c) <= known]
         early += [
@@ -218,10 +263,11 @@ class _RulePlanner:
         at = self.position[part.label]
         if at == 0:
             self.planner.terminators.append(predicate)
+            self.terminator_hole = hole
             probe = -1
         else:
             assert part.window is not None  # noqa: S101 (only the terminator has no window)
-            probe, early = self._probe(predicate, part.window, early, with_filter=False)
+            probe, early = self._probe(predicate, part.window, early, hole=hole)
         for condition in early:
             self._test(condition, at, self.candidate_steps)
         for condition in late:
@@ -231,16 +277,32 @@ class _RulePlanner:
         return probe
 
     def _predicate(self, predicate: EventPredicate) -> int:
-        static = [part for part in conjuncts(predicate.filter) if _is_static(part)]
+        static = [part for part in _solid(predicate.filter) if _is_static(part)]
         return self.planner.predicate(predicate, conjunction(static), missing=self.rule.missing)
 
+    def _component_hole(self, part: Component) -> int:
+        """The hole in a component's filter, or -1."""
+        for condition in conjuncts(part.predicate.filter):
+            if isinstance(condition, Comparison) and condition.right == HOLE:
+                assert isinstance(condition.left, Attribute)  # noqa: S101 (see families)
+                column = self.planner.encoder.columns.code(condition.left.name)
+                self.covers[self.position[part.label]] = _COVERS[condition.relation]
+                return self.planner.hole(condition.relation, column, self.family.constants)
+        return -1
+
     def _probe(
-        self, predicate: int, window: Window, dynamic: list[Expression], *, with_filter: bool
+        self,
+        predicate: int,
+        window: Window,
+        dynamic: list[Expression],
+        *,
+        with_filter: bool = False,
+        hole: int = -1,
     ) -> tuple[int, list[Expression]]:
         """A probe, and the conditions that it does not take care of."""
         key_program, column, rest = self._key(dynamic)
-        stack = self.planner.stack(predicate, column)
-        everything = self.planner.stack(predicate, -1) if self.rule.missing else stack
+        stack = self.planner.stack(predicate, column, hole)
+        everything = self.planner.stack(predicate, -1, hole) if self.rule.missing else stack
         filter_ = -1
         if with_filter and rest:
             condition = conjunction(rest)
@@ -320,7 +382,7 @@ class _RulePlanner:
         """What an equivalence test compares a component with first: its parent, to be the key."""
         return [] if part.parent is None else [Attribute(part.parent, attribute)]
 
-    def _equivalent_values(self, attribute: str, value: Any) -> list[Expression]:  # noqa: ANN401 (a Value)
+    def _equivalent_values(self, attribute: str, value: Value | None) -> list[Expression]:
         fixed: list[Expression] = [] if value is None else [Literal(value)]
         return fixed + [Attribute(part.label, attribute) for part in self.ordered]
 
@@ -347,8 +409,20 @@ class _RulePlanner:
         self._test(condition, at, self.pick_steps)
 
     def _test(self, condition: Expression, at: int, steps: list[list[tuple[int, int]]]) -> None:
+        if isinstance(condition, Comparison) and condition.right == HOLE:
+            self._narrow(condition, at, steps)
+            return
         self._compute_for([condition], at, steps[at])
         steps[at].append((TEST, self._program(condition, truth=True)))
+
+    def _narrow(
+        self, condition: Comparison, at: int, steps: list[list[tuple[int, int]]]
+    ) -> None:
+        """Keep the members of the family whose constant fits a value."""
+        self._compute_for([condition.left], at, steps[at])
+        hole = self.planner.hole(condition.relation, -1, self.family.constants)
+        self.planner.narrows.append((self._program(condition.left, truth=False), hole))
+        steps[at].append((NARROW, len(self.planner.narrows) - 1))
 
     # --- aggregates ----------------------------------------------------------
 
@@ -371,7 +445,7 @@ class _RulePlanner:
             for node in surface(expression):
                 if isinstance(node, Aggregate):
                     found.append(node)
-                elif isinstance(node, Parameter):
+                elif isinstance(node, Parameter) and node != HOLE:
                     found += self._aggregates([self.parameters[node.name]])
         return found
 
@@ -398,7 +472,7 @@ class _RulePlanner:
     def _labels(self, node: Node | None) -> frozenset[str]:
         """The labels that something speaks of, through its parameters too."""
         found = labels_of(node)
-        for name in parameters_of(node):
+        for name in parameters_of(node) - {HOLE.name}:
             found |= self._labels(self.parameters[name])
         return found
 
@@ -419,14 +493,15 @@ class _RulePlanner:
 
     def _write(self, probes: list[int]) -> None:
         planner = self.planner
-        for part, probe, before, after in zip(
-            self.ordered, probes, self.candidate_steps, self.pick_steps, strict=True
+        for part, probe, cover, before, after in zip(
+            self.ordered, probes, self.covers, self.candidate_steps, self.pick_steps, strict=True
         ):
             planner.components.append(
                 (
                     probe,
                     _POLICIES[part.selection.policy],
                     part.selection.count,
+                    cover,
                     *self._steps(before),
                     *self._steps(after),
                 )
@@ -437,6 +512,7 @@ class _RulePlanner:
         deadline = self.tree.deadline
         planner.settings.append(
             (
+                self.terminator_hole,
                 int(self.rule.missing),
                 -1 if self.tree.within is None else self.tree.within,
                 -1 if deadline is None else self.position[deadline.label],
@@ -449,6 +525,15 @@ class _RulePlanner:
         begin = len(self.planner.steps)
         self.planner.steps += steps
         return begin, len(self.planner.steps)
+
+
+def _solid(condition: Expression | None) -> list[Expression]:
+    """The conjuncts of a condition that are the same for all members of the family."""
+    return [
+        part
+        for part in conjuncts(condition)
+        if not (isinstance(part, Comparison) and part.right == HOLE)
+    ]
 
 
 def _is_static(condition: Expression) -> bool:

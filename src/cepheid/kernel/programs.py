@@ -52,9 +52,11 @@ class Code(NamedTuple):
 
 
 class Frame(NamedTuple):
-    """What a program reads and writes besides the store: bound rows, registers, its stack."""
+    """What a search works on: bound rows with the members they satisfy, registers, a stack."""
 
     rows: Ints
+    lows: Ints
+    highs: Ints
     register_tags: Ints
     register_cells: Ints
     tags: Ints
@@ -229,6 +231,8 @@ def _as_float(cell):
 def new_frame(width: int, registers: int) -> Frame:
     """A frame for rules of so many components and registers."""
     return Frame(
+        np.zeros(max(1, width), np.int64),
+        np.zeros(max(1, width), np.int64),
         np.zeros(max(1, width), np.int64),
         np.zeros(max(1, registers), np.int64),
         np.zeros(max(1, registers), np.int64),

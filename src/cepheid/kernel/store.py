@@ -28,6 +28,8 @@ class Store(NamedTuple):
     cells: Ints
     entry_row: Ints
     entry_before: Ints
+    entry_low: Ints
+    entry_high: Ints
     list_stack: Ints
     list_tag: Ints
     list_cell: Ints
@@ -46,6 +48,8 @@ def new_store(columns: int, rows: int = 64) -> Store:
         np.zeros(rows, np.int64),
         np.zeros((columns, rows), np.uint8),
         np.zeros((columns, rows), np.int64),
+        np.zeros(rows, np.int64),
+        np.zeros(rows, np.int64),
         np.zeros(rows, np.int64),
         np.zeros(rows, np.int64),
         np.zeros(rows, np.int64),
@@ -71,7 +75,7 @@ def with_room(store: Store, rows: int, entries: int) -> Store:
             changes[name] = _resized(getattr(store, name), size)
     if needed_entries > len(store.entry_row):
         size = _grown(len(store.entry_row), needed_entries)
-        for name in ("entry_row", "entry_before"):
+        for name in ("entry_row", "entry_before", "entry_low", "entry_high"):
             changes[name] = _resized(getattr(store, name), size)
     if needed_lists > len(store.list_head):
         size = _grown(len(store.list_head), needed_lists)
@@ -144,8 +148,8 @@ def head_of(store, stack, tag, cell):
 
 
 @njit(cache=True)
-def push(store, stack, tag, cell, row):
-    """Put a row on top of a list."""
+def push(store, stack, tag, cell, row, low, high):
+    """Put a row on top of a list, with the members of the family that it satisfies."""
     slot = find_slot(store, stack, tag, cell)
     number = store.slots[slot]
     if number < 0:
@@ -159,6 +163,8 @@ def push(store, stack, tag, cell, row):
     entry = store.counts[ENTRIES]
     store.counts[ENTRIES] += 1
     store.entry_row[entry] = row
+    store.entry_low[entry] = low
+    store.entry_high[entry] = high
     store.entry_before[entry] = store.list_head[number]
     store.list_head[number] = entry
 

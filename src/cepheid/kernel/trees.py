@@ -10,6 +10,7 @@ import numpy as np
 from cepheid.algebra import Rule, Tree
 from cepheid.events import CompositeEvent, Event, Order, Schema, Value
 from cepheid.kernel.columns import Ints
+from cepheid.kernel.families import families
 from cepheid.kernel.lazy import (
     CONSUMED_FULL,
     DONE,
@@ -33,9 +34,11 @@ from cepheid.kernel.store import (
 
 @dataclass(frozen=True)
 class Found:
-    """Matches of one call: rule, time, and for each its rows and output values by offset."""
+    """Matches: family, range of its members, time; rows and values one after the other."""
 
-    rules: Ints
+    families: Ints
+    lows: Ints
+    highs: Ints
     times: Ints
     rows: Ints
     tags: Ints
@@ -47,12 +50,13 @@ class TreeKernel:
 
     def __init__(self, rules: Sequence[Rule]) -> None:
         self.planner = Planner()
-        for rule in rules:
-            self.planner.add(rule)
+        self.families = families(rules)
+        for family in self.families:
+            self.planner.add(family)
         self.tables, self.code = self.planner.tables()
         self.rules = tuple(rules)
-        self._widths = np.diff(self.tables.component_begins[: len(rules) + 1])
-        self._outputs = np.diff(self.tables.output_begins[: len(rules) + 1])
+        self._widths = np.diff(self.tables.component_begins[: len(self.families) + 1])
+        self._outputs = np.diff(self.tables.output_begins[: len(self.families) + 1])
         width = int(max(self._widths, default=1))
         self._frame = new_frame(width, len(self.planner.registers))
         self._store = new_store(max(1, len(self.planner.encoder.columns)))
@@ -89,6 +93,8 @@ class TreeKernel:
         counts[MATCHES] = counts[MATCH_ROWS] = counts[MATCH_VALUES] = 0
         return Found(
             self._matches.rule[:count].copy(),
+            self._matches.low[:count].copy(),
+            self._matches.high[:count].copy(),
             self._matches.time[:count].copy(),
             self._matches.rows[:rows].copy(),
             self._matches.tags[:values].copy(),
@@ -108,6 +114,8 @@ def _room_for_matches(count: int) -> Matches:
     return Matches(
         np.zeros(count, np.int64),
         np.zeros(count, np.int64),
+        np.zeros(count, np.int64),
+        np.zeros(count, np.int64),
         np.zeros(8 * count, np.int64),
         np.zeros(8 * count, np.int64),
         np.zeros(8 * count, np.int64),
@@ -116,6 +124,8 @@ def _room_for_matches(count: int) -> Matches:
 
 def _scratch(picks: int, width: int) -> Scratch:
     return Scratch(
+        np.zeros(picks, np.int64),
+        np.zeros(picks, np.int64),
         np.zeros(picks, np.int64),
         np.zeros(width + 1, np.int64),
         np.zeros(width + 1, np.int64),
