@@ -7,20 +7,20 @@ one run tells everything that is wrong. The exceptions at the end carry them to 
 from __future__ import annotations
 
 import difflib
+import heapq
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
+from itertools import pairwise
 from typing import Literal
 
 CONDITIONS: dict[str, str] = {
     "AMBIGUOUS_LABEL": "a label or type name stands for more than one event of the rule",
-    "CANNOT_EXPRESS": "the language has no words for this construct",
     "DUPLICATE_DEFINITION": "a type is defined twice with different attributes",
     "DUPLICATE_LABEL": "a label names two events of one rule",
     "DUPLICATE_RULE": "two rules have the same name",
     "EMPTY_MATCH": "the pattern accepts nothing at all",
     "EMPTY_TEXT": "a text without a rule",
-    "INVALID_EVENT": "an event that cannot be read",
-    "INVALID_SPEC": "a spec file that cannot be read",
     "LIMIT_EXCEEDED": "a stated limit on size or depth",
     "NEGATION_WITHOUT_WINDOW": "a negation at an end of the pattern needs a window",
     "NOT_SPLITTABLE": "a WHERE clause mixes positive and negative components",
@@ -42,6 +42,9 @@ CONDITIONS: dict[str, str] = {
 
 PROBLEM_LIMIT = 100
 """How many problems one report keeps."""
+
+HINT_LENGTH = 40
+"""The longest name that a hint proposes."""
 
 Severity = Literal["error", "warning", "note"]
 
@@ -224,9 +227,22 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     >>> did_you_mean("vlaue", ["area", "value"])
     'did you mean value?'
     """
-    names = sorted(set(known))
+    names = sorted(other for other in set(known) if len(other) <= HINT_LENGTH)
     by_lower = {candidate.lower(): candidate for candidate in names}
-    close = difflib.get_close_matches(name.lower(), list(by_lower), n=2, cutoff=0.6)
+    close = _closest(name.lower(), list(by_lower)) if len(name) <= HINT_LENGTH else []
     if close:
         return f"did you mean {' or '.join(by_lower[match] for match in close)}?"
     return f"known: {', '.join(names[:8])}" if names else ""
+
+
+def _closest(name: str, known: list[str]) -> list[str]:
+    """The nearest names; only the likeliest are compared in full, which takes long."""
+    letters = _pairs(name)
+    likely = heapq.nlargest(6, known[:1000], key=lambda other: len(letters & _pairs(other)))
+    return difflib.get_close_matches(name, likely, n=2, cutoff=0.6)
+
+
+@lru_cache(maxsize=4096)
+def _pairs(name: str) -> frozenset[tuple[str, str]]:
+    """The pairs of neighbouring letters, with the ends."""
+    return frozenset(pairwise(f" {name} "))

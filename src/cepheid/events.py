@@ -151,14 +151,18 @@ class CompositeEvent(Event):
     """An event that a rule found, with the events that it was made of.
 
     `events` holds pairs of label and event. The `id` follows from the rule and those events
-    alone, so that the same finding has the same id in every run.
+    alone, so that the same finding has the same id in every run. `depth` tells how many composite
+    events stand above each other in it, itself included.
     """
 
     rule: str = ""
     events: tuple[tuple[str, Event], ...] = ()
+    depth: int = field(init=False, repr=False, compare=False, default=1)
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        depths = (e.depth for _, e in self.events if isinstance(e, CompositeEvent))
+        object.__setattr__(self, "depth", 1 + max(depths, default=0))
         if self.id is None:
             object.__setattr__(self, "id", _composite_id(self))
 
@@ -244,11 +248,13 @@ class Order:
     """The total order `a ≺ b`: by end, then start, then id, then content.
 
     Where events carry no id, ties are broken by content, so that every runtime agrees without
-    an arrival order. Composite events come after the primitive events of their instant.
+    an arrival order. Composite events of one interval come after what they are made of; those
+    that are made equally deep follow the order of their constituents.
     """
 
     def __init__(self, schema: Schema | None = None) -> None:
         self._schema = schema or Schema()
+        self._composite_keys: dict[int, tuple[CompositeEvent, tuple[Any, ...]]] = {}
 
     def key(self, event: Event) -> tuple[Any, ...]:
         """A sort key: `a ≺ b` exactly when key(a) < key(b).
@@ -257,15 +263,17 @@ class Order:
         >>> Order().key(early) < Order().key(late)
         True
         """
-        composite = isinstance(event, CompositeEvent)
-        return (
-            event.end,
-            event.start,
-            composite,
-            _rank(event.id),
-            event.type,
-            self._content(event),
-        )
+        if isinstance(event, CompositeEvent):
+            return self._composite_key(event)
+        return (event.end, event.start, 0, _rank(event.id), event.type, self._content(event))
+
+    def _composite_key(self, event: CompositeEvent) -> tuple[Any, ...]:
+        known = self._composite_keys.get(id(event))
+        if known is None:
+            parts = tuple((self.key(part), label) for label, part in event.events)
+            key = (event.end, event.start, event.depth, parts, event.type, event.rule)
+            known = self._composite_keys[id(event)] = (event, key)
+        return known[1]
 
     def _content(self, event: Event) -> tuple[Any, ...]:
         declared = list(self._schema.get(event.type, ()))

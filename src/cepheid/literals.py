@@ -177,6 +177,14 @@ class _Reader:
         self._advance()
         return value
 
+    def kind(self, attribute: str) -> Kind:
+        """Take the name of a type of attributes."""
+        kind = kind_named(self._value) if self._kind == "name" else None
+        if kind is None:
+            raise self.error(f"the type of {attribute} must be string, int, double or bool")
+        self._advance()
+        return kind
+
     def sign(self, sign: str) -> None:
         """Take a sign."""
         if not self.try_sign(sign):
@@ -223,6 +231,8 @@ def _read_event(reader: _Reader) -> Event:
     if reader.try_sign("(") and not reader.try_sign(")"):
         while True:
             name = reader.name("an attribute's name")
+            if name in attributes:
+                raise reader.error(f"attribute {name} must stand once")
             reader.sign("=")
             attributes[name] = reader.value()
             if not reader.try_sign(","):
@@ -249,11 +259,7 @@ def _read_kinds(reader: _Reader) -> dict[str, Kind]:
         while True:
             name = reader.name("an attribute's name")
             reader.sign(":")
-            word = reader.name("a type")
-            kind = kind_named(word)
-            if kind is None:
-                raise reader.error(f"the type of {name} must be string, int, double or bool")
-            kinds[name] = kind
+            kinds[name] = reader.kind(name)
             if not reader.try_sign(","):
                 break
         reader.sign(")")

@@ -5,13 +5,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from cepheid.errors import EventError
-from cepheid.events import CompositeEvent, Event
+from cepheid.events import CompositeEvent, Event, Kind, Schema, kind_of
 from cepheid.units import unit_size
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -65,6 +65,8 @@ def from_record(record: Mapping[str, Any], clock: Clock) -> Event:
     >>> from_record(record, Clock.of("s")).end
     10000000
     """
+    if not isinstance(record, Mapping):
+        raise EventError(f"event must be an Event or a dictionary; got {type(record).__name__}")
     for name in ("type", "ts"):
         if name not in record:
             raise EventError(f"event must have a field {name}; got {sorted(record)}")
@@ -72,6 +74,33 @@ def from_record(record: Mapping[str, Any], clock: Clock) -> Event:
     start = clock.read(record["start"]) if record.get("start") is not None else end
     attributes = {name: value for name, value in record.items() if name not in _OWN_FIELDS}
     return Event(str(record["type"]), start, end, attributes, record.get("id"))
+
+
+def from_records(
+    events: Sequence[Event | Mapping[str, Any]], clock: Clock, schema: Schema
+) -> list[Event]:
+    """Events from a list, checked against a schema; what is wrong is named by its position."""
+    found = []
+    for position, given in enumerate(events):
+        try:
+            event = given if isinstance(given, Event) else from_record(given, clock)
+            _check(event, schema)
+        except EventError as error:
+            raise EventError(f"event at position {position}: {error}") from None
+        found.append(event)
+    return found
+
+
+def _check(event: Event, schema: Schema) -> None:
+    """An attribute that the schema declares must have the type that it says."""
+    for name, kind in schema.get(event.type, {}).items():
+        value = event.attributes.get(name)
+        if value is None or kind_of(value) == kind:
+            continue
+        if not (kind is Kind.DOUBLE and kind_of(value) is Kind.INT):
+            raise EventError(
+                f"attribute {name} of event {event.type} must be {kind}; got {value!r}"
+            )
 
 
 def to_record(event: CompositeEvent, clock: Clock) -> dict[str, Any]:
@@ -83,7 +112,7 @@ def to_record(event: CompositeEvent, clock: Clock) -> dict[str, Any]:
         "start": clock.write(event.start),
         "rule": event.rule,
     }
-    record.update({name: value for name, value in event.attributes.items() if name not in record})
+    record.update(event.attributes)
     record["events"] = list(_constituents(event, clock))
     return record
 

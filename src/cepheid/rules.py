@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, overload
 
 from cepheid.algebra import Rule
 from cepheid.check import check
@@ -16,7 +17,7 @@ from cepheid.languages.lowering import Context
 from cepheid.languages.reading import TEXT_LIMIT
 from cepheid.literals import parse_schema
 from cepheid.oracle import evaluate
-from cepheid.records import Clock, from_record, to_record
+from cepheid.records import Clock, from_records, to_record
 
 SchemaLike = Schema | Mapping[str, Mapping[str, str | Kind]] | str
 
@@ -46,36 +47,54 @@ class Rules:
     def __len__(self) -> int:
         return len(self.rules)
 
+    @overload
+    def detect(
+        self,
+        events: Sequence[Event],
+        *,
+        unit: str | None = None,
+        until: int | datetime | None = None,
+        failures: bool = False,
+    ) -> list[CompositeEvent]: ...
+
+    @overload
+    def detect(
+        self,
+        events: Sequence[Mapping[str, Any]],
+        *,
+        unit: str | None = None,
+        until: int | datetime | None = None,
+        failures: bool = False,
+    ) -> list[dict[str, Any]]: ...
+
     def detect(
         self,
         events: Sequence[Event] | Sequence[Mapping[str, Any]],
         *,
         unit: str | None = None,
-        until: int | None = None,
+        until: int | datetime | None = None,
         failures: bool = False,
     ) -> list[CompositeEvent] | list[dict[str, Any]]:
         """Everything that the rules find in a list of events, as the same kind of list.
 
-        Events are `Event`s or dictionaries with `type`, `ts` and attributes. Integer times need
-        a `unit`; `until` (in microseconds since the epoch) lets time go on after the last event;
-        `failures` adds the failure events of runs.
+        Events are `Event`s, whose times are microseconds, or dictionaries with `type`, `ts` and
+        attributes, where integer times need a `unit`. `until` is a time of the same form and lets
+        time go on after the last event; `failures` adds the failure events of runs.
         """
         if not isinstance(events, Sequence) or isinstance(events, str):
             raise EventError(
                 f"events must be a list of Events or dictionaries; got {type(events).__name__}"
             )
-        clock = Clock.of(unit)
-        given = [e if isinstance(e, Event) else from_record(e, clock) for e in events]
-        found = evaluate(
-            self.rules, given, schema=self.schema, until=until, failures=failures
-        ).events
-        if all(isinstance(event, Event) for event in events):
-            return list(found)
-        return [to_record(event, clock) for event in found]
+        as_events = all(isinstance(event, Event) for event in events)
+        clock = Clock.of("us" if as_events and unit is None else unit)
+        given = from_records(events, clock, self.schema)
+        end = None if until is None else clock.read(until)
+        found = evaluate(self.rules, given, schema=self.schema, until=end, failures=failures).events
+        return list(found) if as_events else [to_record(event, clock) for event in found]
 
-    def text(self, language: str | None = None) -> str:
-        """The rules as text, each in its own language or all in the one that is named."""
-        return "\n".join(LANGUAGES[language or rule.language].write(rule) for rule in self.rules)
+    def text(self) -> str:
+        """The rules as text, each in its own language, so that it reads as the same rules."""
+        return "\n".join(LANGUAGES[rule.language].write(rule) for rule in self.rules)
 
 
 def load(
@@ -84,12 +103,15 @@ def load(
     language: str | None = None,
     schema: SchemaLike | None = None,
     constants: Mapping[str, Value] | None = None,
+    name: str = "",
     limit: int = TEXT_LIMIT,
 ) -> Rules:
     """Read and check rules from a file, a folder, several of them, or a text.
 
-    The language follows from a file's ending; a text needs `language`. With a `schema`, types and
-    attributes are checked against it. Everything that is wrong is raised together as `RuleError`.
+    The language follows from a file's ending. A string together with `language` is a text, and
+    never looked for as a file; a file with another ending is a `Path` together with `language`.
+    With a `schema`, types and attributes are checked against it; `name` is what messages call a
+    text. Everything that is wrong is raised together as `RuleError`.
 
     >>> load("QUERY Q EVENT A x WITHIN 0", language="sase")
     Traceback (most recent call last):
@@ -99,10 +121,13 @@ def load(
     report = Report()
     context = Context(_schema(schema), dict(constants or {}))
     rules: list[Rule] = []
-    for text, read_as in _sources(source, language):
+    names: list[str] = []
+    for text, read_as in _sources(source, language, name):
         rules += read_as.read(text, context, report, limit)
+        names.append(text.name or "the text")
     if not rules and not report.errors:
-        report.error("EMPTY_TEXT", "there is no rule to load", hint="write at least one rule")
+        where = ", ".join(names) if names else f"{source}, which has no rule file"
+        report.error("EMPTY_TEXT", f"there is no rule in {where}", hint="write at least one rule")
     rules = _named(rules)
     check(rules, context.schema, report)
     report.fail_on_errors()
@@ -116,22 +141,15 @@ def _schema(schema: SchemaLike | None) -> Schema:
 
 
 def _sources(
-    source: str | Path | Iterable[str | Path], language: str | None
+    source: str | Path | Iterable[str | Path], language: str | None, name: str
 ) -> Iterator[tuple[Source, Language]]:
-    if isinstance(source, str) and (language is not None and not _is_path(source)):
-        yield Source(source), _language(language)
+    if isinstance(source, str) and language is not None:
+        yield Source(source, name), _language(language)
         return
     paths = [source] if isinstance(source, str | Path) else source
     for path in map(Path, paths):
         for file in _files(path):
             yield _read(file), _language(language) if language else _language_of(file)
-
-
-def _is_path(text: str) -> bool:
-    """Whether a text is rather the name of an existing file or folder."""
-    if "\n" in text or "\0" in text or len(text) > 1024:
-        return False
-    return Path(text).exists()
 
 
 def _files(path: Path) -> list[Path]:
@@ -177,7 +195,7 @@ def _language_of(path: Path) -> Language:
             Problem(
                 "UNKNOWN_LANGUAGE",
                 f"the language of {path} must follow from its ending, one of {endings}",
-                hint='rename the file, or name the language: load(path, language="tesla")',
+                hint='rename the file, or name the language: load(Path("…"), language="tesla")',
             )
         ]
     )

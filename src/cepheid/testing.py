@@ -29,9 +29,11 @@ SECTIONS = (
     "warning",
     "error",
 )
-OPTIONS = ("until", "failures")
+OPTIONS = {"until": r"\S.*", "failures": "true|false"}
+"""The options of a case, with what their values look like."""
 
 _HEADER = re.compile(rf"({'|'.join(SECTIONS)}):[ \t]*(.*)")
+_SECTION_LIKE = re.compile(r"[a-z]+:\s*")
 _POSITION = re.compile(r"(.*?)\s+at\s+(\d+):(\d+)", re.DOTALL)
 
 
@@ -58,7 +60,12 @@ class Case:
 
     def load(self) -> Rules:
         """The rules of the case, checked."""
-        return load(self.rule + "\n", language=self.language, schema=self.schema or None)
+        return load(
+            self.rule + "\n",
+            language=self.language,
+            schema=self.schema or None,
+            name=f"rule of the case at {self.place}",
+        )
 
 
 @dataclass(frozen=True)
@@ -143,6 +150,10 @@ def _parse_case(lines: list[str], first: int, source: str) -> Case:
             if header[1] in sections:
                 raise _wrong(source, number, f"section {header[1]} must stand once in a case")
             current = sections.setdefault(header[1], [header[2]] if header[2] else [])
+        elif _SECTION_LIKE.fullmatch(line):
+            word = line.strip(": ")
+            hint = did_you_mean(word, SECTIONS)
+            raise _wrong(source, number, f"section {word} is not known ({hint})")
         elif current is not None:
             current.append(line)
         elif line.startswith("#"):
@@ -191,6 +202,8 @@ def _options(text: str, source: str, line: int) -> dict[str, str]:
         if key not in OPTIONS:
             hint = did_you_mean(key, OPTIONS)
             raise _wrong(source, line, f"option {key} is not known ({hint})")
+        if not re.fullmatch(OPTIONS[key], value):
+            raise _wrong(source, line, f"option {key} must be {OPTIONS[key]}; got {value}")
         options[key] = value
     return options
 
@@ -208,6 +221,8 @@ def run_case(case: Case, runtime: str = "oracle") -> Result:
         rules = case.load()
     except RuleError as error:
         return Result(case, _error_difference(case, error.problems))
+    except EventError as error:
+        return Result(case, f"the schema of the case cannot be read: {error}")
     if case.error is not None:
         return Result(case, f"expected an error: {case.error}\nbut the rules are accepted")
     difference = _warning_difference(case, rules.warnings)

@@ -201,11 +201,15 @@ class Aggregate(Node):
 
 @dataclass(frozen=True, slots=True)
 class Collected(Node):
-    """A function over an attribute of the events that the match holds under a label."""
+    """A function over an attribute of the events that the match holds under a label.
+
+    With a filter, only over those that satisfy it.
+    """
 
     function: Function
     label: str
     attribute: str | None
+    filter: Expression | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,6 +219,13 @@ class Item(Node):
     label: str
     index: int
     attribute: str
+
+
+@dataclass(frozen=True, slots=True)
+class Coalesce(Node):
+    """The first of several values that is not missing."""
+
+    options: tuple[Expression, ...]
 
 
 Expression = (
@@ -230,6 +241,7 @@ Expression = (
     | Aggregate
     | Collected
     | Item
+    | Coalesce
 )
 """Anything that has a value."""
 

@@ -43,7 +43,7 @@ def walk(node: Node | None, *, into_predicates: bool = True) -> Iterator[Node]:
             stack.extend(item for item in reversed(current) if isinstance(item, _NESTED))
             continue
         yield current
-        if into_predicates or not isinstance(current, EventPredicate):
+        if into_predicates or not isinstance(current, EventPredicate | Collected):
             for name in _field_names(current):
                 value = getattr(current, name)
                 if isinstance(value, _NESTED):
@@ -51,7 +51,7 @@ def walk(node: Node | None, *, into_predicates: bool = True) -> Iterator[Node]:
 
 
 def surface(node: Node | None) -> Iterator[Node]:
-    """Like walk, but without what is inside event predicates, which speak of their own event."""
+    """Like walk, but without the filters that speak of an event of their own."""
     return walk(node, into_predicates=False)
 
 

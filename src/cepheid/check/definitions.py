@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from cepheid.algebra import Rule, Tree, input_types
+from cepheid.check.circles import circular
 from cepheid.errors import Report
 from cepheid.events import Kind, Schema
 
@@ -66,16 +68,27 @@ class Definitions:
         return {**found, **declared}
 
     def _in_order_of_need(self) -> Iterator[Rule]:
-        """Rules whose inputs no other rule defines first, so that outputs can build on outputs."""
-        waiting = list(self.rules)
-        while waiting:
-            open_types = {rule.output.type for rule in waiting}
-            needy = [rule for rule in waiting if open_types & self._inputs[id(rule)]]
-            if len(needy) == len(waiting):
-                yield from needy
-                return
-            yield from (rule for rule in waiting if not open_types & self._inputs[id(rule)])
-            waiting = needy
+        """Rules whose inputs no other rule defines first, so that outputs can build on outputs.
+
+        Rules of a circle, and what builds on them, come last and in the order of the text.
+        """
+        makers = Counter(rule.output.type for rule in self.rules)
+        needs = [{type_ for type_ in self._inputs[id(r)] if type_ in makers} for r in self.rules]
+        users: dict[str, list[int]] = {}
+        for index, types in enumerate(needs):
+            for type_ in types:
+                users.setdefault(type_, []).append(index)
+        ready = [index for index, types in enumerate(needs) if not types]
+        while ready:
+            yield from (self.rules[index] for index in ready)
+            made = [self.rules[index].output.type for index in ready]
+            makers.subtract(made)
+            done = {type_ for type_ in made if not makers[type_]}
+            touched = {index for type_ in done for index in users.get(type_, ())}
+            for index in touched:
+                needs[index] = needs[index] - done
+            ready = sorted(index for index in touched if not needs[index])
+        yield from (rule for rule, types in zip(self.rules, needs, strict=True) if types)
 
     def _check_names(self, report: Report) -> None:
         seen: dict[str, Rule] = {}
@@ -114,9 +127,9 @@ class Definitions:
         for rule in self.rules:
             for type_ in self._inputs[id(rule)]:
                 feeds.setdefault(type_, set()).add(rule.output.type)
-        circular = {type_ for type_ in feeds if type_ in _reachable(type_, feeds)}
+        recursive = circular(feeds)
         for rule in self.rules:
-            if rule.output.type in circular:
+            if rule.output.type in recursive:
                 report.note(
                     "RECURSIVE_RULES",
                     f"{rule.output.type} of rule {rule.name} can cause {rule.output.type} again; "
@@ -124,17 +137,6 @@ class Definitions:
                     rule.output.span or rule.span,
                     rule=rule.name,
                 )
-
-
-def _reachable(start: str, feeds: Mapping[str, set[str]]) -> set[str]:
-    found: set[str] = set()
-    waiting = list(feeds.get(start, ()))
-    while waiting:
-        type_ = waiting.pop()
-        if type_ not in found:
-            found.add(type_)
-            waiting.extend(feeds.get(type_, ()))
-    return found
 
 
 def _agree(known: Mapping[str, Kind | None], given: Mapping[str, Kind | None]) -> bool:

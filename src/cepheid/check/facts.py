@@ -9,6 +9,7 @@ from cepheid.algebra import (
     Accumulate,
     Atom,
     Binding,
+    Collected,
     Component,
     Detector,
     Each,
@@ -70,6 +71,9 @@ class Facts:
         for pick in self.all(Pick):
             if pick.condition is not None:
                 yield pick.condition, pick.types
+        for part in self.all(Collected):
+            if part.filter is not None:
+                yield part.filter, self.labels.get(part.label, ())
         pattern = self.rule.pattern
         if isinstance(pattern, Run) and isinstance(pattern.condition, Each):
             yield pattern.condition.condition, pattern.predicate.types

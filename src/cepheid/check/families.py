@@ -16,6 +16,7 @@ from cepheid.algebra import (
     Arithmetic,
     Attribute,
     Binding,
+    Coalesce,
     Collected,
     Comparison,
     Expression,
@@ -137,6 +138,9 @@ class _RuleFamilies:
             return self._parameter(node)
         if isinstance(node, Aggregate | Collected):
             return self._aggregate(node)
+        if isinstance(node, Coalesce):
+            found = [self._family(option) for option in node.options]
+            return next((family for family in found if family is not None), None)
         if isinstance(node, Arithmetic):
             self._need(node.left, Family.NUMBER)
             self._need(node.right, Family.NUMBER)

@@ -18,8 +18,12 @@ def check_command(options: argparse.Namespace) -> int:
         print(error, file=sys.stderr)
         print(f"\n{_count(len(error.problems), 'error')}", file=sys.stderr)
         return 1
-    except (CepheidError, OSError, UnicodeDecodeError) as error:
-        print(f"error: {error}", file=sys.stderr)
+    except CepheidError as error:
+        print(f"error: schema {options.schema}: {error}", file=sys.stderr)
+        return 1
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
+        print(f"error: schema {options.schema} cannot be read: {reason}", file=sys.stderr)
         return 1
     for problem in rules.warnings:
         print(f"{problem}\n", file=sys.stderr)

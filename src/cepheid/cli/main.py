@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import importlib.metadata
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -41,6 +42,8 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="cepheid", description="Complex event processing: rules over events."
     )
+    version = importlib.metadata.version("cepheid")
+    parser.add_argument("--version", action="version", version=f"cepheid {version}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     _add_check(commands)
     _add_test(commands)

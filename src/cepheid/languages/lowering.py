@@ -29,7 +29,7 @@ from cepheid.errors import EventError, Report, Span
 from cepheid.events import Schema, Value
 from cepheid.languages.reading import Passage
 from cepheid.literals import unescape
-from cepheid.units import INT_MAX, scale, unit_size
+from cepheid.units import INT_MAX, INT_MIN, scale, unit_size
 
 DEPTH_LIMIT = 64
 """The deepest expression that is read."""
@@ -74,6 +74,8 @@ class Lowering:
     report: Report
     context: Context
     rule: str = ""
+    sound: bool = True
+    """Whether the rule has no error so far."""
     _depths: dict[int, tuple[Node, int]] = field(default_factory=dict)
 
     def span(self, item: Branch) -> Span:
@@ -89,7 +91,8 @@ class Lowering:
         expected: str = "",
         hint: str = "",
     ) -> None:
-        """Report an error about this rule."""
+        """Report an error; the rule is then not used, even if the report is full."""
+        self.sound = False
         span = at if isinstance(at, Span) or at is None else self.span(at)
         self.report.error(condition, message, span, expected=expected, hint=hint, rule=self.rule)
 
@@ -144,13 +147,23 @@ class Lowering:
 
     def _negative(self, tree: ParseTree) -> Expression:
         *minuses, operand = parts(tree)
-        result = self.expression(operand)
         if len(minuses) % 2 == 0:
-            return result
+            return self.expression(operand)
+        if isinstance(operand, Token) and operand.type == "INT":
+            # The sign first: the smallest int has no positive counterpart.
+            return Literal(-self.integer(operand, -INT_MIN), span=self.span(tree))
+        result = self.expression(operand)
         value = result.value if isinstance(result, Literal) else None
         if isinstance(value, int | float) and not isinstance(value, bool):
-            return Literal(-value, span=self.span(tree))
+            return Literal(self._turned(value, tree), span=self.span(tree))
         return Negative(result, span=self.span(tree))
+
+    def _turned(self, value: int | float, tree: ParseTree) -> int | float:
+        """The number with its sign turned; reported when that is no int any more."""
+        if value == INT_MIN and isinstance(value, int):
+            self._out_of_range(str(-value), tree)
+            return 0
+        return -value
 
     def _comparison(self, tree: ParseTree) -> Expression:
         left, operator, right = parts(tree)
@@ -206,17 +219,21 @@ class Lowering:
             return Literal(self.integer(token), span=span)
         return Literal({"TRUE": True, "FALSE": False, "NULL": None}[token.type], span=span)
 
-    def integer(self, token: Token) -> int:
+    def integer(self, token: Token, largest: int = INT_MAX) -> int:
         """The value of an INT token; reported when it does not fit into 64 bits."""
-        if len(token) > 20 or int(token) > INT_MAX:
-            self.error(
-                "NUMBER_OUT_OF_RANGE",
-                f"number {token[:30]} in rule {self.rule} must fit into 64 bits",
-                token,
-                hint=f"the largest int is {INT_MAX}; write it with a point for a double",
-            )
+        digits = token.lstrip("0") or "0"
+        if len(digits) > len(str(largest)) or int(digits) > largest:
+            self._out_of_range(token[:30], token)
             return 0
-        return int(token)
+        return int(digits)
+
+    def _out_of_range(self, number: str, at: Branch) -> None:
+        self.error(
+            "NUMBER_OUT_OF_RANGE",
+            f"number {number} in rule {self.rule} must fit into 64 bits",
+            at,
+            hint=f"ints go from {INT_MIN} to {INT_MAX}; write it with a point for a double",
+        )
 
     def count(self, token: Token, what: str) -> int:
         """The value of an INT token that must be at least one."""

@@ -24,6 +24,9 @@ RULE_LIMIT = 16 * 1024
 NESTING_LIMIT = 32
 """The deepest nesting of brackets that is read."""
 
+HINT_REACH = 400
+"""How far around a mistake its line is searched for something to give a hint about."""
+
 _COMMENT_OR_STRING = re.compile(
     r"""(?P<comment>/\*(?:.|\n)*?\*/|(?://|\#)[^\n]*)"""
     # What is never closed reaches to the end of the text or line, so that nothing is scanned twice.
@@ -157,7 +160,8 @@ class Grammar:
     def _explain(self, passage: Passage, error: UnexpectedInput) -> Problem:
         found, span = _found(passage, error)
         line = passage.source.line(span.line)
-        hint = next((hint for pattern, hint in self.hints if pattern.search(line)), "")
+        near = line[max(0, span.column - HINT_REACH) : span.column + HINT_REACH]
+        hint = next((hint for pattern, hint in self.hints if pattern.search(near)), "")
         return Problem(
             "SYNTAX", f"{found} cannot stand here", span, expected=self._expected(error), hint=hint
         )

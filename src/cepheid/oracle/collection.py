@@ -7,6 +7,8 @@ constraints in the order of the text, each trying its oldest candidates first.
 
 from __future__ import annotations
 
+import itertools
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
@@ -25,6 +27,7 @@ from cepheid.algebra import (
     TimeWindow,
     walk,
 )
+from cepheid.errors import LimitError
 from cepheid.events import CompositeEvent, Event
 from cepheid.oracle.matches import World, labelled
 from cepheid.oracle.run import PartitionKey, partition_of
@@ -37,6 +40,9 @@ from cepheid.oracle.values import (
     satisfies,
     value_of,
 )
+
+TRY_LIMIT = 100_000
+"""How many assignments are tried for one event."""
 
 
 @dataclass(frozen=True)
@@ -74,6 +80,9 @@ class CollectionEvaluator:
         self._types = {
             type_ for node in walk(self.collection.body) for type_ in getattr(node, "types", ())
         }
+        leaves = [n for n in walk(self.collection.body) if isinstance(n, Take | Accumulate | Pick)]
+        named = Counter(t for leaf in leaves for t in _types_of(leaf))
+        self._shared_types = {type_ for type_, count in named.items() if count > 1}
 
     def see(self, event: Event) -> list[CompositeEvent]:
         """The composite event that an event completes."""
@@ -83,8 +92,14 @@ class CollectionEvaluator:
         seen = self._seen.setdefault(partition, [])
         seen.append(event)
         pool = [other for other in self._window(seen) if id(other) not in self._consumed]
-        for assignment in self._assignments(self.collection.body, Assignment(), pool, None):
-            if assignment.uses(event) and self._absences_hold(assignment, seen):
+        tries = self._assignments(self.collection.body, Assignment(), pool, None)
+        for number, assignment in enumerate(tries):
+            if number == TRY_LIMIT:
+                raise LimitError(
+                    f"rule {self.rule.name} must be decided within {TRY_LIMIT} assignments of "
+                    "events to constraints\n\nhint: write a shorter window or a smaller count"
+                )
+            if assignment.uses(event) and self._fits(assignment, seen):
                 self._consumed.update(map(id, assignment.events))
                 return [self._compose(assignment)]
         return []
@@ -162,10 +177,17 @@ class CollectionEvaluator:
             return
         fitting = [event for event in free if satisfies(event, leaf.predicate, self._scope())]
         if isinstance(leaf, Take):
-            for start in range(len(fitting) - leaf.count + 1):
-                yield fitting[start : start + leaf.count]
+            yield from self._taken(leaf, fitting)
         else:
             yield from self._accumulated(leaf, fitting)
+
+    def _taken(self, leaf: Take, fitting: list[Event]) -> Iterator[list[Event]]:
+        """So many events, the oldest first; neighbours suffice unless constraints share a type."""
+        if set(leaf.predicate.types) & self._shared_types:
+            yield from map(list, itertools.combinations(fitting, leaf.count))
+        else:
+            for start in range(len(fitting) - leaf.count + 1):
+                yield fitting[start : start + leaf.count]
 
     def _picked(self, leaf: Pick, pool: list[Event], free: list[Event]) -> Iterator[list[Event]]:
         """The i-th event of the types in the window, if it is free and satisfies the condition."""
@@ -187,6 +209,16 @@ class CollectionEvaluator:
                 return
 
     # --- the match -----------------------------------------------------------
+
+    def _fits(self, assignment: Assignment, seen: list[Event]) -> bool:
+        """Whether the whole match lies in its window and nothing is there that must not be."""
+        return self._within(assignment) and self._absences_hold(assignment, seen)
+
+    def _within(self, assignment: Assignment) -> bool:
+        window, events = self.collection.window, assignment.events
+        if not isinstance(window, TimeWindow):
+            return True
+        return max(e.end for e in events) - min(e.start for e in events) <= window.length
 
     def _absences_hold(self, assignment: Assignment, seen: list[Event]) -> bool:
         """No event that must be absent lies between the first and the last constituent."""
@@ -211,3 +243,7 @@ class CollectionEvaluator:
         start = min(event.start for event in assignment.events)
         end = max(event.end for event in assignment.events)
         return self.world.compose(self.rule, labelled(assignment.bound), scope, start, end)
+
+
+def _types_of(leaf: Take | Accumulate | Pick) -> tuple[str, ...]:
+    return leaf.types if isinstance(leaf, Pick) else leaf.predicate.types

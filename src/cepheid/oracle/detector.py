@@ -197,7 +197,7 @@ class Machine:
         for transition in self.automaton.transitions[state]:
             for timing in transition.sets:
                 timers.pop(timing.timer, None)
-                time = _fires_at(timing, event)
+                time = _fires_at(timing, self.world.now)
                 if time is not None:
                     timers[timing.timer] = time
         return replace(moved, timers=timers)
@@ -237,12 +237,12 @@ class Machine:
         return {name: time for name, time in branch.timers.items() if name in names}
 
 
-def _fires_at(timing: Timing, last: Event) -> int | None:
-    """When a timer fires that is set at the end of an event; a time in the past never comes."""
+def _fires_at(timing: Timing, now: int) -> int | None:
+    """When a timer fires whose first part is detected now; a time in the past never comes."""
     if timing.at is not None:
-        return timing.at if timing.at >= last.end else None
+        return timing.at if timing.at >= now else None
     assert timing.duration is not None  # noqa: S101 (a timer has a duration or a fixed time)
-    return last.end + timing.duration
+    return now + timing.duration
 
 
 @dataclass

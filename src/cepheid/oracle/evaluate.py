@@ -103,6 +103,7 @@ class _Stream:
             if tick is not None and tick <= until and (timer is None or tick <= timer):
                 self._tick(tick)
             elif timer is not None and timer <= until:
+                self._world.now = timer
                 self._settle([c for e in self._evaluators for c in e.fire(timer)], 1)
             else:
                 return
@@ -121,6 +122,7 @@ class _Stream:
 
     def enter(self, event: Event) -> None:
         """Show an event to all rules, and then whatever it causes."""
+        self._world.now = event.end
         self._settle([event], 0)
 
     def _settle(self, events: Sequence[Event], depth: int) -> None:

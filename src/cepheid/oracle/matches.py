@@ -29,13 +29,14 @@ class Evaluator(Protocol):
         """What the rule finds because that time has come."""
 
 
-@dataclass(frozen=True)
+@dataclass
 class World:
-    """What all evaluators look at: the events so far, and the order of events."""
+    """What all evaluators look at: the events so far, their order, and the time."""
 
     history: list[Event]
     order: Order
     failures: bool = False
+    now: int = 0
 
     def compose(
         self,

@@ -3,7 +3,8 @@
 A run opens at the first event that is not consumed and grows with every event of its partition.
 When the window is full, the condition is judged on the whole run, the last event included: a
 composite event consumes the run; otherwise it fails, and the oldest events are dropped until the
-window is no longer full. An event that breaks an Each condition ends the run at once.
+window is no longer full. An event that breaks an Each condition ends the run at once, which is a
+failure if there was a run (the transition back to the start state, section 5.1).
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ class RunEvaluator:
         condition = self.run.condition
         if isinstance(condition, Each) and not holds(condition.condition, self._scope([], event)):
             self._open[partition] = []
-            return self._failure(events, event, "broken")
+            return self._failure(events, event, "broken") if len(events) > 1 else []
         return self._judged(partition) if self._full(events) else []
 
     def due(self) -> int | None:

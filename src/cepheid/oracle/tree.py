@@ -117,12 +117,11 @@ class TreeEvaluator:
         return candidates
 
     def _is_candidate(self, event: Event, component: Component, bound: Bound) -> bool:
-        """Type, filter and negations, as far as they only speak of it and its ancestors."""
+        """Type, filters and negations, as far as they only speak of it and its ancestors."""
         if id(event) in self._consumed or not of_type(event, component.predicate):
             return False
         own = {**bound, component.label: (event,)}
-        scope = self._scope(own, event)
-        if not all(holds(part, scope) for part in self._filters(component, early=True)):
+        if not self._filters_hold(own, component.label):
             return False
         return self.tree.deadline is not None or all(
             self._absent(negation, own)
@@ -130,13 +129,18 @@ class TreeEvaluator:
             if self._deepest(self._negation_labels(negation)) == component.label
         )
 
-    def _filters(self, component: Component, *, early: bool) -> list[Expression]:
-        known = self._ancestors[component.label] | {component.label}
-        return [
-            part
+    def _filters_hold(self, bound: Bound, label: str | None) -> bool:
+        """The filters that are decided at a component, whichever component they stand in.
+
+        A filter is decided at the deepest component that it speaks of if all others are its
+        ancestors; None are the filters that tie different branches.
+        """
+        return all(
+            holds(part, self._scope(bound, bound[component.label][0]))
+            for component in self.tree.components
             for part in conjuncts(component.predicate.filter)
-            if (self._labels(part) <= known) == early
-        ]
+            if self._deepest(self._labels(part) | {component.label}) == label
+        )
 
     # --- the combined match --------------------------------------------------
 
@@ -147,11 +151,7 @@ class TreeEvaluator:
             self._within(bound)
             and self._equivalent(bound)
             and all(holds(condition, scope) for condition in self.tree.conditions)
-            and all(
-                holds(part, self._scope(bound, bound[component.label][0]))
-                for component in self.tree.components
-                for part in self._filters(component, early=False)
-            )
+            and self._filters_hold(bound, None)
             and (
                 self.tree.deadline is not None
                 or all(

@@ -6,12 +6,14 @@ import math
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 
 from cepheid.algebra import (
     Aggregate,
     And,
     Arithmetic,
     Attribute,
+    Coalesce,
     Collected,
     Comparison,
     EventPredicate,
@@ -78,9 +80,10 @@ def value_of(expression: Expression, scope: Scope) -> Value | None:
     if isinstance(expression, Aggregate):
         return _aggregate(expression, scope)
     if isinstance(expression, Collected):
-        return collected(
-            expression.function, scope.bound.get(expression.label, ()), expression.attribute
-        )
+        return _collected(expression, scope)
+    if isinstance(expression, Coalesce):
+        values = (value_of(option, scope) for option in expression.options)
+        return next((value for value in values if value is not None), None)
     if isinstance(expression, Item):
         return _item(expression, scope)
     return holds(expression, scope)
@@ -190,11 +193,26 @@ def collected(function: Function, events: Sequence[Event], attribute: str | None
     if function in (Function.MIN, Function.MAX):
         extreme = min(numbers) if function is Function.MIN else max(numbers)
         return extreme if whole else float(extreme)
+    total = sum(numbers) if whole else _exact_sum(numbers)
+    return _defined(total / len(numbers) if function is Function.AVG else total)
+
+
+def _exact_sum(numbers: Sequence[float]) -> float:
+    """The sum, rounded once; beyond the range of doubles it is infinite."""
+    infinite = {number for number in numbers if math.isinf(number)}
+    if infinite:
+        return sum(infinite)
+    total = sum(map(Fraction, numbers))
     try:
-        total = sum(numbers) if whole else math.fsum(numbers)
-        return _defined(total / len(numbers) if function is Function.AVG else total)
-    except (OverflowError, ValueError):
-        return None
+        return float(total)
+    except OverflowError:
+        return math.copysign(math.inf, total)
+
+
+def _collected(expression: Collected, scope: Scope) -> Value | None:
+    events = scope.bound.get(expression.label, ())
+    kept = [event for event in events if holds(expression.filter, replace(scope, own=event))]
+    return collected(expression.function, kept, expression.attribute)
 
 
 def _aggregate(expression: Aggregate, scope: Scope) -> Value | None:

@@ -29,10 +29,10 @@ from cepheid.algebra import (
     conjunction,
     conjuncts,
 )
-from cepheid.errors import EventError, Report, Source, Span, did_you_mean
+from cepheid.errors import EventError, Report, Source, did_you_mean
 from cepheid.languages.core.push import push
 from cepheid.languages.core.scope import check_scope
-from cepheid.languages.lowering import Branch, Context, Lowering, ParseTree, parts
+from cepheid.languages.lowering import Context, Lowering, ParseTree, parts
 from cepheid.languages.reading import TEXT_LIMIT, Grammar
 from cepheid.units import scale, unit_size
 
@@ -116,20 +116,6 @@ class CoreLowering(Lowering):
     _own: str | None = None
     """The label of the atom whose filter is being read."""
     _parallels: int = 0
-    _sound: bool = True
-
-    def error(
-        self,
-        condition: str,
-        message: str,
-        at: Branch | Span | None,
-        *,
-        expected: str = "",
-        hint: str = "",
-    ) -> None:
-        """Report an error; the rule is then not used, even if the report is full."""
-        self._sound = False
-        super().error(condition, message, at, expected=expected, hint=hint)
 
     def lower(self, tree: ParseTree) -> Rule | None:
         """Lower one `definition`."""
@@ -140,9 +126,9 @@ class CoreLowering(Lowering):
         condition = self.expression(parts(where)[0]) if where else None
         length = self._duration(parts(within)[0]) if within else None
         output = self._output(name, returns)
-        if self._sound:
+        if self.sound:
             check_scope(body, self)
-        if not self._sound:
+        if not self.sound:
             return None
         body, waiting = push(body, conjuncts(condition))
         detector = Detector(body, conjunction(waiting), length, span=self.span(expression))

@@ -110,21 +110,6 @@ class WhereLowering(Lowering):
     """Label and type of every constraint, and whether it holds a single event."""
     optional: set[str] = field(default_factory=set)
     """The labels that a match may leave without events: those of alternatives."""
-    sound: bool = True
-    """Whether the rule has no error so far."""
-
-    def error(
-        self,
-        condition: str,
-        message: str,
-        at: Branch | Span | None,
-        *,
-        expected: str = "",
-        hint: str = "",
-    ) -> None:
-        """Report an error; the rule is then not used, even if the report is full."""
-        self.sound = False
-        super().error(condition, message, at, expected=expected, hint=hint)
 
     def where(self, tree: ParseTree, keys: tuple[Key, ...]) -> Run | Collection | None:
         """Lower the whole clause."""

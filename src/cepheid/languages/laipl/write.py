@@ -75,7 +75,7 @@ class LaiplWriting(Writing):
     """Writes one rule in LAIPL, with the attributes that Define declares."""
 
     def __init__(self, rule: Rule, declared: tuple[OutputAttribute, ...]) -> None:
-        super().__init__(rule, "LAIPL", reserved=frozenset(["not"]))
+        super().__init__(rule, "LAIPL")
         self._declared = declared
 
     def text(self) -> str:

@@ -147,7 +147,6 @@ class SaseLowering(Lowering):
         query, pattern, where, within, returns = parts(tree)
         type_ = parts(returns)[0] if returns else parts(query)[0] if query else None
         self.rule = str(parts(query)[0] if query else type_ or DEFAULT_TYPE)
-        before = len(self.report.errors)
         self._collect_items(pattern)
         length = self._length(within) if within else None
         if where:
@@ -160,7 +159,7 @@ class SaseLowering(Lowering):
             language="sase",
             span=self.span(parts(query)[0] if query else pattern),
         )
-        return rule if len(self.report.errors) == before else None
+        return rule if self.sound else None
 
     # --- EVENT ---------------------------------------------------------------
 

@@ -104,7 +104,6 @@ class TeslaLowering(Lowering):
         assign, name, definition, pattern, where, consuming = parts(tree)
         type_ = str(parts(definition)[0])
         self.rule = str(parts(name)[0]) if name else type_
-        before = len(self.report.errors)
         self._collect_labels(pattern)
         if assign:
             self._check_assigned(assign, tree)
@@ -126,7 +125,7 @@ class TeslaLowering(Lowering):
             language="tesla",
             span=self.span(parts(name)[0] if name else parts(definition)[0]),
         )
-        return rule if len(self.report.errors) == before else None
+        return rule if self.sound else None
 
     # --- names ---------------------------------------------------------------
 
