@@ -10,21 +10,20 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from cepheid.events import Event, Kind, Value, kind_of
-from cepheid.kernel.values import BOOL, DOUBLE, INT, MISSING, TEXT
-
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
-Tags = npt.NDArray[np.uint8]
+from cepheid.kernel.values import BOOL, DOUBLE, INT, MISSING, TEXT, Ints, Tags
 
 _TAGS = {Kind.INT: INT, Kind.DOUBLE: DOUBLE, Kind.STRING: TEXT, Kind.BOOL: BOOL}
 
 
 class Batch(NamedTuple):
-    """Events in the total order, as arrays; cells and tags are indexed by column, then event."""
+    """Events in the total order, as arrays; cells and tags are indexed by column, then event.
 
+    `origins` are numbers by which the caller knows the events.
+    """
+
+    origins: Ints
     types: Ints
     starts: Ints
     ends: Ints
@@ -80,10 +79,14 @@ class Encoder:
             return DOUBLE, int(np.float64(value).view(np.int64))
         return tag, int(value)
 
-    def encode(self, events: Sequence[Event]) -> Batch:
-        """Events, already in the total order, as a batch; unknown types and attributes are left."""
+    def encode(self, events: Sequence[Event], first: int) -> Batch:
+        """Events in the total order as a batch; what no rule looks at is left out.
+
+        The origin of the first event is `first`, that of the next one more, and so on.
+        """
         count, width = len(events), len(self.columns)
         batch = Batch(
+            np.arange(first, first + count, dtype=np.int64),
             np.full(count, -1, np.int64),
             np.empty(count, np.int64),
             np.empty(count, np.int64),

@@ -8,9 +8,9 @@ that are checked after the pick, as soon as all the events that they speak of ar
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field, fields, is_dataclass, replace
-from typing import Any, NamedTuple, TypeVar
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 
@@ -61,6 +61,13 @@ _FUNCTIONS = {function: code for code, function in enumerate(Function)}
 N = TypeVar("N", bound=Node)
 
 
+class Gathered(NamedTuple):
+    """An output that is an attribute of a component: the component's position and the column."""
+
+    position: int
+    column: int
+
+
 class Tables(NamedTuple):
     """Everything about all rules, as arrays; `*_of` arrays are lists of lists with `begins`."""
 
@@ -72,8 +79,8 @@ class Tables(NamedTuple):
     stack_of_predicate: Ints
     stack_column: Ints
     stack_hole: Ints
-    rule_begins: Ints
-    rule_of_predicate: Ints
+    family_begins: Ints
+    family_of_predicate: Ints
     probe: Ints
     step_kind: Ints
     step_argument: Ints
@@ -89,11 +96,11 @@ class Tables(NamedTuple):
     candidate_ends: Ints
     pick_begins: Ints
     pick_ends: Ints
-    rule_hole: Ints
-    rule_missing: Ints
-    rule_within: Ints
-    rule_deadline: Ints
-    rule_deadline_offset: Ints
+    family_hole: Ints
+    family_missing: Ints
+    family_within: Ints
+    family_deadline: Ints
+    family_deadline_offset: Ints
     consumes: Ints
     final_begins: Ints
     final_ends: Ints
@@ -109,14 +116,15 @@ class Tables(NamedTuple):
 (
     PROBE_STACK,
     PROBE_ALL,
-    PROBE_KEY,
+    PROBE_KEY_AT,
+    PROBE_KEY_COLUMN,
     PROBE_LOW,
     PROBE_LOW_OFFSET,
     PROBE_HIGH,
     PROBE_HIGH_OFFSET,
     PROBE_SWAPS,
     PROBE_FILTER,
-) = range(9)
+) = range(10)
 
 
 @dataclass
@@ -144,6 +152,8 @@ class Planner:
         self.narrows: list[tuple[int, int]] = []
         self.outputs: list[int] = []
         self.output_begins: list[int] = [0]
+        self.layouts: list[tuple[Gathered | None, ...]] = []
+        self.labels: list[tuple[str, ...]] = []
 
     def add(self, family: Family) -> None:
         """Plan one family of rules whose patterns are trees."""
@@ -160,7 +170,7 @@ class Planner:
         types = tuple(sorted(self.encoder.types.code(type_) for type_ in predicate.types))
         program = -1
         if static is not None:
-            program = self.programs.add(static, {}, {}, _no_register, truth=True)
+            program = self.programs.add(static, {}, _no_register, truth=True)
         key = (types, program, missing)
         return self.predicates.setdefault(key, len(self.predicates))
 
@@ -200,7 +210,7 @@ class Planner:
             _array([column for _, column, _ in self.stacks]),
             _array([hole for _, _, hole in self.stacks]),
             *_flat(ending),
-            np.array(self.probes or [(0,) * 9], np.int64),
+            np.array(self.probes or [(0,) * 10], np.int64),
             *steps,
             *registers,
             _array(self.component_begins),
@@ -240,21 +250,36 @@ class _FamilyPlanner:
         self.final_steps: list[tuple[int, int]] = []
         self.terminator_hole = -1
         self.covers = [-1 for _ in self.ordered]
+        self._sort_filters()
         probes = [self._component(part) for part in self.ordered]
         self._attach_negations()
         self._attach_conditions()
         self._attach_outputs()
         self._write(probes)
 
+    def _sort_filters(self) -> None:
+        """Decide every filter at the deepest component that it speaks of, if there is one."""
+        self.early: dict[str, list[Expression]] = {part.label: [] for part in self.ordered}
+        for part in self.tree.components:
+            for condition in _solid(part.predicate.filter):
+                if _is_static(condition):
+                    continue
+                absolute = _relabelled(self._inlined(condition), None, part.label)
+                deepest = self._deepest(labels_of(absolute) | {part.label})
+                if deepest is None:
+                    self._test_when_bound(absolute)
+                else:
+                    self.early[deepest].append(_relabelled(absolute, deepest, None))
+
+    def _inlined(self, node: N) -> N:
+        """The expression with parameters replaced by what they stand for."""
+        return _mapped(node, lambda found: self._resolved(found))
+
     # --- components ----------------------------------------------------------
 
     def _component(self, part: Component) -> int:
-        known = self.ancestors[part.label] | {part.label}
         hole = self._component_hole(part)
-        dynamic = [c for c in _solid(part.predicate.filter) if not _is_static(c)]
-        early = [c for c in dynamic if self._labels(c) <= known]
-        late = [c for c in dynamic if not self._labels(c) <= known]
-        early += [
+        early = self.early[part.label] + [
             Comparison(Relation.EQUAL, Attribute(None, test.attribute), value)
             for test in self.tree.equivalences
             for value in self._equivalent_value(part, test.attribute)
@@ -270,8 +295,6 @@ class _FamilyPlanner:
             probe, early = self._probe(predicate, part.window, early, hole=hole)
         for condition in early:
             self._test(condition, at, self.candidate_steps)
-        for condition in late:
-            self._test_when_bound(_relabelled(condition, part.label))
         if self.tree.within is not None:
             self.pick_steps[at].append((SPAN, at))
         return probe
@@ -300,7 +323,7 @@ class _FamilyPlanner:
         hole: int = -1,
     ) -> tuple[int, list[Expression]]:
         """A probe, and the conditions that it does not take care of."""
-        key_program, column, rest = self._key(dynamic)
+        key, column, rest = self._key(dynamic)
         stack = self.planner.stack(predicate, column, hole)
         everything = self.planner.stack(predicate, -1, hole) if self.rule.missing else stack
         filter_ = -1
@@ -309,14 +332,12 @@ class _FamilyPlanner:
             assert condition is not None  # noqa: S101 (rest is not empty)
             filter_ = self._program(condition, truth=True)
         low, high = window.low, window.high
-        swaps = bool(
-            low and high and not (low.offset or high.offset) and low.label != high.label
-        )
+        swaps = bool(low and high and not (low.offset or high.offset) and low.label != high.label)
         self.planner.probes.append(
             (
                 stack,
                 everything,
-                key_program,
+                *key,
                 *self._instant(low, NO_LOW),
                 *self._instant(high, NO_HIGH),
                 int(swaps),
@@ -330,31 +351,22 @@ class _FamilyPlanner:
             return -1, none
         return self.position[instant.label], instant.offset
 
-    def _key(self, dynamic: list[Expression]) -> tuple[int, int, list[Expression]]:
-        """The first equality of an own attribute with something bound becomes the key."""
+    def _key(self, dynamic: list[Expression]) -> tuple[tuple[int, int], int, list[Expression]]:
+        """The first equality of an own attribute with one that is bound becomes the key."""
+        columns = self.planner.encoder.columns
         for index, condition in enumerate(dynamic):
-            own, other = self._equality(condition)
-            if own is not None and other is not None:
+            own, other = _equality(condition)
+            if own is not None and other is not None and other.label is not None:
                 rest = dynamic[:index] + dynamic[index + 1 :]
-                column = self.planner.encoder.columns.code(own.name)
-                return self._program(other, truth=False), column, rest
-        return -1, -1, list(dynamic)
+                bound = (self.position[other.label], columns.code(other.name))
+                return bound, columns.code(own.name), rest
+        return (-1, -1), -1, list(dynamic)
 
-    def _equality(self, condition: Expression) -> tuple[Attribute | None, Expression | None]:
-        if not isinstance(condition, Comparison) or condition.relation is not Relation.EQUAL:
-            return None, None
-        for own, other in ((condition.left, condition.right), (condition.right, condition.left)):
-            resolved = self._resolved(other)
-            is_own = isinstance(own, Attribute) and own.label is None
-            if is_own and isinstance(resolved, Attribute) and resolved.label is not None:
-                assert isinstance(own, Attribute)  # noqa: S101 (see above)
-                return own, resolved
-        return None, None
-
-    def _resolved(self, expression: Expression) -> Expression:
-        while isinstance(expression, Parameter):
-            expression = self.parameters[expression.name]
-        return expression
+    def _resolved(self, node: Node) -> Node:
+        """What a parameter stands for, without parameters; anything else as it is."""
+        if not isinstance(node, Parameter) or node == HOLE:
+            return node
+        return self._inlined(self.parameters[node.name])
 
     # --- what must hold ------------------------------------------------------
 
@@ -365,10 +377,10 @@ class _FamilyPlanner:
                 for test in self.tree.equivalences
                 for other in self._equivalent_values(test.attribute, test.value)
             ]
-            dynamic = [c for c in conjuncts(negation.predicate.filter) if not _is_static(c)]
+            dynamic = self._dynamic(negation.predicate)
             predicate = self._predicate(negation.predicate)
             labels = negation.window.labels | frozenset[str]().union(
-                *(self._labels(condition) for condition in (*dynamic, *equal))
+                *(labels_of(condition) for condition in (*dynamic, *equal))
             )
             deepest = self._deepest(labels)
             at = max(self.position[label] for label in labels)
@@ -388,7 +400,7 @@ class _FamilyPlanner:
 
     def _attach_conditions(self) -> None:
         for condition in self.tree.conditions:
-            self._test_when_bound(condition)
+            self._test_when_bound(self._inlined(condition))
         for test in self.tree.equivalences:
             values = self._equivalent_values(test.attribute, test.value)
             for index, one in enumerate(values):
@@ -396,15 +408,25 @@ class _FamilyPlanner:
                     self._test_when_bound(Comparison(Relation.EQUAL, one, other))
 
     def _attach_outputs(self) -> None:
+        """Plain attributes are gathered later; other values are computed with the match."""
         last = len(self.ordered) - 1
+        layout: list[Gathered | None] = []
         for attribute in self.rule.output.attributes:
-            self._compute_for([attribute.value], last, self.pick_steps[last])
-            self.planner.outputs.append(self._program(attribute.value, truth=False))
+            value = self._inlined(attribute.value)
+            if isinstance(value, Attribute) and value.label is not None:
+                column = self.planner.encoder.columns.code(value.name)
+                layout.append(Gathered(self.position[value.label], column))
+                continue
+            layout.append(None)
+            self._compute_for([value], last, self.pick_steps[last])
+            self.planner.outputs.append(self._program(value, truth=False))
         self.planner.output_begins.append(len(self.planner.outputs))
+        self.planner.layouts.append(tuple(layout))
+        self.planner.labels.append(tuple(part.label for part in self.ordered))
 
     def _test_when_bound(self, condition: Expression) -> None:
         """Check a condition after the pick of the last event that it speaks of."""
-        labels = self._labels(condition)
+        labels = labels_of(condition)
         at = max((self.position[label] for label in labels), default=0)
         self._test(condition, at, self.pick_steps)
 
@@ -415,9 +437,7 @@ class _FamilyPlanner:
         self._compute_for([condition], at, steps[at])
         steps[at].append((TEST, self._program(condition, truth=True)))
 
-    def _narrow(
-        self, condition: Comparison, at: int, steps: list[list[tuple[int, int]]]
-    ) -> None:
+    def _narrow(self, condition: Comparison, at: int, steps: list[list[tuple[int, int]]]) -> None:
         """Keep the members of the family whose constant fits a value."""
         self._compute_for([condition.left], at, steps[at])
         hole = self.planner.hole(condition.relation, -1, self.family.constants)
@@ -431,7 +451,7 @@ class _FamilyPlanner:
     ) -> None:
         """Have the aggregates that expressions use computed before they are used."""
         for aggregate in self._aggregates(expressions):
-            bound_at = max(self.position[label] for label in self._labels(aggregate))
+            bound_at = max(self.position[label] for label in labels_of(aggregate))
             filters = conjuncts(aggregate.predicate.filter)
             target = steps if bound_at >= at else self.pick_steps[bound_at]
             self._compute_for(filters, bound_at, target)
@@ -442,17 +462,13 @@ class _FamilyPlanner:
     def _aggregates(self, expressions: Sequence[Expression]) -> list[Aggregate]:
         found: list[Aggregate] = []
         for expression in expressions:
-            for node in surface(expression):
-                if isinstance(node, Aggregate):
-                    found.append(node)
-                elif isinstance(node, Parameter) and node != HOLE:
-                    found += self._aggregates([self.parameters[node.name]])
+            found += (node for node in surface(expression) if isinstance(node, Aggregate))
         return found
 
     def _register(self, aggregate: Aggregate) -> int:
         """The number of the register that holds an aggregate."""
         if aggregate not in self.known_registers:
-            dynamic = [c for c in conjuncts(aggregate.predicate.filter) if not _is_static(c)]
+            dynamic = self._dynamic(aggregate.predicate)
             predicate = self._predicate(aggregate.predicate)
             probe, _ = self._probe(predicate, aggregate.window, dynamic, with_filter=True)
             column = -1
@@ -462,19 +478,15 @@ class _FamilyPlanner:
             self.planner.registers.append((probe, _FUNCTIONS[aggregate.function], column))
         return self.known_registers[aggregate]
 
+    def _dynamic(self, predicate: EventPredicate) -> list[Expression]:
+        """The conditions of a negation or an aggregate that speak of other events too."""
+        parts = conjuncts(predicate.filter)
+        return [self._inlined(part) for part in parts if not _is_static(part)]
+
     # --- helpers -------------------------------------------------------------
 
     def _program(self, expression: Expression, *, truth: bool) -> int:
-        return self.planner.programs.add(
-            expression, self.position, self.parameters, self._register, truth=truth
-        )
-
-    def _labels(self, node: Node | None) -> frozenset[str]:
-        """The labels that something speaks of, through its parameters too."""
-        found = labels_of(node)
-        for name in parameters_of(node) - {HOLE.name}:
-            found |= self._labels(self.parameters[name])
-        return found
+        return self.planner.programs.add(expression, self.position, self._register, truth=truth)
 
     def _path(self, part: Component) -> frozenset[str]:
         by_label = {other.label: other for other in self.tree.components}
@@ -527,6 +539,16 @@ class _FamilyPlanner:
         return begin, len(self.planner.steps)
 
 
+def _equality(condition: Expression) -> tuple[Attribute | None, Attribute | None]:
+    """The own and the bound attribute that a condition says are equal, if it says so."""
+    if not isinstance(condition, Comparison) or condition.relation is not Relation.EQUAL:
+        return None, None
+    for own, other in ((condition.left, condition.right), (condition.right, condition.left)):
+        if isinstance(own, Attribute) and isinstance(other, Attribute) and own.label is None:
+            return (own, other) if other.label is not None else (None, None)
+    return None, None
+
+
 def _solid(condition: Expression | None) -> list[Expression]:
     """The conjuncts of a condition that are the same for all members of the family."""
     return [
@@ -543,22 +565,35 @@ def _is_static(condition: Expression) -> bool:
     return not any(find(condition, Aggregate))
 
 
-def _relabelled(node: N, label: str) -> N:
-    """The expression with the attributes of the event being tested under a label."""
-    if isinstance(node, Attribute):
-        return replace(node, label=label) if node.label is None else node
-    if isinstance(node, EventPredicate) or not is_dataclass(node):
+def _relabelled(node: N, old: str | None, new: str | None) -> N:
+    """The expression with the attributes under one label put under another."""
+
+    def change(found: Node) -> Node:
+        if isinstance(found, Attribute) and found.label == old:
+            return replace(found, label=new)
+        return found
+
+    return _mapped(node, change, into_predicates=False)
+
+
+def _mapped(node: N, change: Callable[[Any], Any], *, into_predicates: bool = True) -> N:
+    """The node with every part changed, from the inside out."""
+    if isinstance(node, EventPredicate) and not into_predicates:
         return node
     changes: dict[str, Any] = {}
     for item in fields(node):
         value = getattr(node, item.name)
         if isinstance(value, tuple):
             changes[item.name] = tuple(
-                _relabelled(part, label) if isinstance(part, Node) else part for part in value
+                _mapped(part, change, into_predicates=into_predicates)
+                if isinstance(part, Node)
+                else part
+                for part in value
             )
         elif isinstance(value, Node):
-            changes[item.name] = _relabelled(value, label)
-    return replace(node, **changes)
+            changes[item.name] = _mapped(value, change, into_predicates=into_predicates)
+    changed = change(replace(node, **changes) if changes else node)
+    return cast("N", changed)
 
 
 def _no_register(aggregate: Aggregate) -> int:
@@ -582,5 +617,3 @@ def _array(values: Sequence[int]) -> Ints:
 def _columns(rows: Sequence[tuple[int, ...]], width: int) -> list[Ints]:
     table = np.array(rows or [(0,) * width], np.int64)
     return [np.ascontiguousarray(table[:, index]) for index in range(width)]
-
-

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from cepheid.algebra import (
     Aggregate,
@@ -24,12 +23,22 @@ from cepheid.algebra import (
     Negative,
     Not,
     Or,
-    Parameter,
     Relation,
     Sign,
 )
-from cepheid.kernel.columns import Encoder, Ints, Tags
-from cepheid.kernel.values import BOOL, DOUBLE, INT, MISSING, arithmetic, related
+from cepheid.kernel.columns import Encoder
+from cepheid.kernel.compiled import compiled
+from cepheid.kernel.values import (
+    BOOL,
+    DOUBLE,
+    MISSING,
+    Floats,
+    Ints,
+    Tags,
+    arithmetic,
+    as_float,
+    related,
+)
 
 CONST, OWN, BOUND, REGISTER, CALCULATE, COMPARE, TRUTH, ALL, ANY, INVERT = range(10)
 
@@ -61,7 +70,7 @@ class Frame(NamedTuple):
     register_cells: Ints
     tags: Ints
     ints: Ints
-    floats: np.ndarray[tuple[int], np.dtype[np.float64]]
+    floats: Floats
 
 
 @dataclass
@@ -78,14 +87,13 @@ class Programs:
         self,
         expression: Expression,
         positions: Mapping[str, int],
-        parameters: Mapping[str, Expression],
         register: Callable[[Aggregate], int],
         *,
         truth: bool,
     ) -> int:
         """The number of the program that computes an expression."""
         code: list[tuple[int, int, int]] = []
-        compiler = _Compiler(self, positions, parameters, register, code)
+        compiler = _Compiler(self, positions, register, code)
         compiler.emit(expression)
         if truth:
             compiler.truth(expression)
@@ -121,7 +129,6 @@ class Programs:
 class _Compiler:
     programs: Programs
     positions: Mapping[str, int]
-    parameters: Mapping[str, Expression]
     register: Callable[[Aggregate], int]
     code: list[tuple[int, int, int]]
 
@@ -134,8 +141,6 @@ class _Compiler:
                 self.code.append((OWN, column, 0))
             else:
                 self.code.append((BOUND, self.positions[node.label], column))
-        elif isinstance(node, Parameter):
-            self.emit(self.parameters[node.name])
         elif isinstance(node, Aggregate):
             self.code.append((REGISTER, self.register(node), 0))
         elif isinstance(node, Arithmetic):
@@ -168,8 +173,17 @@ class _Compiler:
             self.code.append((TRUTH, 0, 0))
 
 
-@njit(cache=True)
-def run(program, code, frame, own, tags, cells, ranks, missing):
+@compiled
+def run(
+    program: int,
+    code: Code,
+    frame: Frame,
+    own: int,
+    tags: Tags,
+    cells: Ints,
+    ranks: Ints,
+    missing: bool,
+) -> tuple[int, int, float]:
     """Run a program; the result is a tag, an int and a float."""
     depth = 0
     stack_tags, ints, floats = frame.tags, frame.ints, frame.floats
@@ -186,13 +200,18 @@ def run(program, code, frame, own, tags, cells, ranks, missing):
             else:
                 tag, cell = frame.register_tags[first], frame.register_cells[first]
             stack_tags[depth], ints[depth] = tag, cell
-            floats[depth] = _as_float(cell) if tag == DOUBLE else 0.0
+            floats[depth] = as_float(cell) if tag == DOUBLE else 0.0
             depth += 1
         elif operation == CALCULATE:
             depth -= 1
             tag, i, f = arithmetic(
-                first, stack_tags[depth - 1], ints[depth - 1], floats[depth - 1],
-                stack_tags[depth], ints[depth], floats[depth],
+                first,
+                stack_tags[depth - 1],
+                ints[depth - 1],
+                floats[depth - 1],
+                stack_tags[depth],
+                ints[depth],
+                floats[depth],
             )
             stack_tags[depth - 1], ints[depth - 1], floats[depth - 1] = tag, i, f
         elif operation == COMPARE:
@@ -201,8 +220,14 @@ def run(program, code, frame, own, tags, cells, ranks, missing):
                 holds = missing
             else:
                 holds = related(
-                    first, stack_tags[depth - 1], ints[depth - 1], floats[depth - 1],
-                    stack_tags[depth], ints[depth], floats[depth], ranks,
+                    first,
+                    stack_tags[depth - 1],
+                    ints[depth - 1],
+                    floats[depth - 1],
+                    stack_tags[depth],
+                    ints[depth],
+                    floats[depth],
+                    ranks,
                 )
             stack_tags[depth - 1], ints[depth - 1] = BOOL, 1 if holds else 0
         elif operation == TRUTH:
@@ -221,11 +246,6 @@ def run(program, code, frame, own, tags, cells, ranks, missing):
             wanted = first if operation == ALL else 1
             stack_tags[depth - 1], ints[depth - 1] = BOOL, 1 if total >= wanted else 0
     return stack_tags[0], ints[0], floats[0]
-
-
-@njit(cache=True, inline="always")
-def _as_float(cell):
-    return np.int64(cell).view(np.float64)
 
 
 def new_frame(width: int, registers: int) -> Frame:

@@ -1,4 +1,4 @@
-"""The lazy strategy from outside: rules in, batches of events in, matches out."""
+"""The lazy strategy from outside: rules and batches of events in, matches out as columns."""
 
 from __future__ import annotations
 
@@ -7,127 +7,267 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cepheid.algebra import Rule, Tree
-from cepheid.events import CompositeEvent, Event, Order, Schema, Value
-from cepheid.kernel.columns import Ints
+from cepheid.algebra import Component, Instant, Rule, Tree, find
+from cepheid.kernel.columns import Batch, Encoder
 from cepheid.kernel.families import families
-from cepheid.kernel.lazy import (
-    CONSUMED_FULL,
-    DONE,
-    MATCHES_FULL,
-    Matches,
-    Scratch,
-    decide,
-    feed,
-)
+from cepheid.kernel.lazy import CONSUMED_FULL, DONE, MATCHES_FULL, decide, feed
+from cepheid.kernel.machine import Machine, room_for_matches, room_to_search
 from cepheid.kernel.plan import Planner
 from cepheid.kernel.programs import new_frame
 from cepheid.kernel.store import (
     MATCH_ROWS,
     MATCH_VALUES,
     MATCHES,
+    ROWS,
+    compact,
     new_store,
     with_room,
     with_room_to_consume,
 )
+from cepheid.kernel.values import Ints, Tags
 
 
 @dataclass(frozen=True)
 class Found:
-    """Matches: family, range of its members, time; rows and values one after the other."""
+    """Matches as columns: rules, times, constituents by match, values by attribute.
 
-    families: Ints
+    The rules are those of one family, which have the same shape. Constituents are the origins of
+    events, in the order of `labels`.
+    """
+
+    labels: tuple[str, ...]
+    rules: Ints
+    times: Ints
+    constituents: Ints
+    tags: Tags
+    cells: Ints
+
+
+@dataclass
+class _Waiting:
+    """Matches of a family that wait for their deadline."""
+
+    family: int
     lows: Ints
     highs: Ints
     times: Ints
     rows: Ints
-    tags: Ints
+    tags: Tags
     cells: Ints
 
 
 class TreeKernel:
     """Holds the tables and the state of rules whose patterns are trees."""
 
-    def __init__(self, rules: Sequence[Rule]) -> None:
-        self.planner = Planner()
-        self.families = families(rules)
-        for family in self.families:
+    def __init__(self, rules: Sequence[Rule], encoder: Encoder | None = None) -> None:
+        self.planner = Planner(encoder or Encoder())
+        self.retention = _retention(rules)
+        self._families = families(rules)
+        for family in self._families:
             self.planner.add(family)
-        self.tables, self.code = self.planner.tables()
-        self.rules = tuple(rules)
-        self._widths = np.diff(self.tables.component_begins[: len(self.families) + 1])
-        self._outputs = np.diff(self.tables.output_begins[: len(self.families) + 1])
+        tables, code = self.planner.tables()
+        self._widths = np.diff(tables.component_begins[: len(self._families) + 1])
+        self._computed = np.diff(tables.output_begins[: len(self._families) + 1])
+        self._entries = _entries_by_type(
+            tables.predicate_begins, tables.predicate_of_type, tables.stack_begins
+        )
         width = int(max(self._widths, default=1))
-        self._frame = new_frame(width, len(self.planner.registers))
-        self._store = new_store(max(1, len(self.planner.encoder.columns)))
-        self._matches = _room_for_matches(256)
-        self._scratch = _scratch(256, width)
-        self._events: list[Event] = []
+        self._machine = Machine(
+            tables,
+            code,
+            new_store(max(1, len(self.planner.encoder.columns))),
+            new_frame(width, len(self.planner.registers)),
+            room_for_matches(256),
+            room_to_search(256, width),
+            np.zeros(1, np.int64),
+        )
+        self._waiting: list[_Waiting] = []
 
-    def feed(self, events: Sequence[Event]) -> Iterator[Found]:
-        """Take events in the total order; matches come in portions."""
-        batch = self.planner.encoder.encode(events)
-        ranks = self.planner.encoder.texts.ranks()
-        stacks = len(self.planner.stacks)
-        self._store = with_room(self._store, len(events) + 1, len(events) * max(1, stacks))
+    @property
+    def stored(self) -> int:
+        """How many events are kept."""
+        return int(self._machine.store.counts[ROWS])
+
+    def feed(self, batch: Batch) -> Iterator[Found]:
+        """Take events in the total order; matches come family by family, in portions."""
+        count = len(batch.types)
+        if count == 0:
+            return
+        yield from self.advance(int(batch.ends[0]))
+        self._prepare(batch)
         at = 0
-        while at < len(events):
-            at, status = feed(
-                at, len(events), batch, self.tables, self.code, self._store, self._frame,
-                self._matches, self._scratch, ranks,
-            )
-            yield self._drain()
+        while at < count:
+            at, status = feed(self._machine, batch, at, count)
+            yield from self._drained()
             if status != DONE:
                 self._make_room(status)
+        yield from self.advance(int(batch.ends[-1]))
 
-    def decide(self, rule: int, rows: Ints) -> bool:
-        """Whether a match that waited for its deadline is one."""
+    def advance(self, time: int) -> Iterator[Found]:
+        """Let time pass: matches whose deadline has come are decided."""
+        waiting, self._waiting = self._waiting, []
+        for portion in waiting:
+            due = portion.times <= time
+            if not due.any():
+                self._waiting.append(portion)
+                continue
+            good = np.array(
+                [
+                    d and self._decided(portion.family, r)
+                    for d, r in zip(due, portion.rows, strict=True)
+                ]
+            )
+            yield self._expanded(_selected(portion, good))
+            if not due.all():
+                self._waiting.append(_selected(portion, ~due))
+
+    def _decided(self, family: int, rows: Ints) -> bool:
+        return bool(decide(self._machine, family, rows))
+
+    # --- room ----------------------------------------------------------------
+
+    def _prepare(self, batch: Batch) -> None:
+        """Forget what has expired, and make room for what comes."""
+        store = self._machine.store
+        if self.retention is not None:
+            gone = compact(store, int(batch.ends[0]) - self.retention)
+            for portion in self._waiting:
+                portion.rows -= gone
+        known = batch.types[batch.types >= 0]
+        entries = int(self._entries[known].sum())
+        store = with_room(store, len(known) + 1, entries)
         ranks = self.planner.encoder.texts.ranks()
-        return bool(
-            decide(rule, rows, self.tables, self.code, self._store, self._frame, self._scratch, ranks)
-        )
-
-    def _drain(self) -> Found:
-        counts = self._store.counts
-        count, rows, values = counts[MATCHES], counts[MATCH_ROWS], counts[MATCH_VALUES]
-        counts[MATCHES] = counts[MATCH_ROWS] = counts[MATCH_VALUES] = 0
-        return Found(
-            self._matches.rule[:count].copy(),
-            self._matches.low[:count].copy(),
-            self._matches.high[:count].copy(),
-            self._matches.time[:count].copy(),
-            self._matches.rows[:rows].copy(),
-            self._matches.tags[:values].copy(),
-            self._matches.cells[:values].copy(),
-        )
+        self._machine = self._machine._replace(store=store, ranks=ranks)
 
     def _make_room(self, status: int) -> None:
+        machine = self._machine
         if status == CONSUMED_FULL:
-            self._store = with_room_to_consume(self._store, len(self._store.consumed_rule))
+            machine = machine._replace(store=with_room_to_consume(machine.store))
         elif status == MATCHES_FULL:
-            self._matches = _room_for_matches(2 * len(self._matches.rule))
+            machine = machine._replace(matches=room_for_matches(2 * len(machine.matches.family)))
         else:
-            self._scratch = _scratch(2 * len(self._scratch.picks), len(self._scratch.begins))
+            width = len(machine.scratch.begins) - 1
+            scratch = room_to_search(2 * len(machine.scratch.picks), width)
+            machine = machine._replace(scratch=scratch)
+        self._machine = machine
+
+    # --- matches -------------------------------------------------------------
+
+    def _drained(self) -> Iterator[Found]:
+        """The matches that were written down, by family; the room is free again."""
+        matches, counts = self._machine.matches, self._machine.store.counts
+        count = int(counts[MATCHES])
+        counts[MATCHES] = counts[MATCH_ROWS] = counts[MATCH_VALUES] = 0
+        if count == 0:
+            return
+        written = matches.family[:count]
+        rows_begin = _begins(self._widths[written])
+        values_begin = _begins(self._computed[written])
+        for family in np.unique(written):
+            chosen = np.flatnonzero(written == family)
+            rows = rows_begin[chosen][:, None] + np.arange(self._widths[family])
+            values = values_begin[chosen][:, None] + np.arange(self._computed[family])
+            portion = _Waiting(
+                int(family),
+                matches.low[chosen],
+                matches.high[chosen],
+                matches.time[chosen],
+                matches.rows[rows],
+                matches.tags[values].astype(np.uint8),
+                matches.cells[values],
+            )
+            if self._machine.tables.family_deadline[family] >= 0:
+                self._waiting.append(portion)
+            else:
+                yield self._expanded(portion)
+
+    def _expanded(self, portion: _Waiting) -> Found:
+        """One match per member of the family, with the values of its attributes."""
+        family = self._families[portion.family]
+        members = np.array(family.members, np.int64)
+        counts = portion.highs - portion.lows
+        which = np.repeat(np.arange(len(counts)), counts)
+        member = np.arange(len(which)) - np.repeat(_begins(counts), counts) + portion.lows[which]
+        tags, cells = self._values(portion)
+        return Found(
+            self.planner.labels[portion.family],
+            members[member],
+            portion.times[which],
+            self._machine.store.origins[portion.rows][which],
+            tags[:, which],
+            cells[:, which],
+        )
+
+    def _values(self, portion: _Waiting) -> tuple[Tags, Ints]:
+        """The values of the output attributes, by attribute: gathered, or computed before."""
+        layout, store = self.planner.layouts[portion.family], self._machine.store
+        tags = np.zeros((len(layout), len(portion.times)), np.uint8)
+        cells = np.zeros((len(layout), len(portion.times)), np.int64)
+        computed = 0
+        for index, place in enumerate(layout):
+            if place is None:
+                tags[index], cells[index] = portion.tags[:, computed], portion.cells[:, computed]
+                computed += 1
+            else:
+                rows = portion.rows[:, place.position]
+                tags[index] = store.tags[place.column, rows]
+                cells[index] = store.cells[place.column, rows]
+        return tags, cells
 
 
-def _room_for_matches(count: int) -> Matches:
-    return Matches(
-        np.zeros(count, np.int64),
-        np.zeros(count, np.int64),
-        np.zeros(count, np.int64),
-        np.zeros(count, np.int64),
-        np.zeros(8 * count, np.int64),
-        np.zeros(8 * count, np.int64),
-        np.zeros(8 * count, np.int64),
+def _selected(portion: _Waiting, chosen: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> _Waiting:
+    return _Waiting(
+        portion.family,
+        portion.lows[chosen],
+        portion.highs[chosen],
+        portion.times[chosen],
+        portion.rows[chosen],
+        portion.tags[chosen],
+        portion.cells[chosen],
     )
 
 
-def _scratch(picks: int, width: int) -> Scratch:
-    return Scratch(
-        np.zeros(picks, np.int64),
-        np.zeros(picks, np.int64),
-        np.zeros(picks, np.int64),
-        np.zeros(width + 1, np.int64),
-        np.zeros(width + 1, np.int64),
-        np.zeros(64, np.float64),
+def _begins(lengths: Ints) -> Ints:
+    begins = np.zeros(len(lengths), np.int64)
+    np.cumsum(lengths[:-1], out=begins[1:])
+    return begins
+
+
+def _entries_by_type(begins: Ints, predicates: Ints, stack_begins: Ints) -> Ints:
+    """How many entries an event of each type may need."""
+    stacks = np.diff(stack_begins)
+    return np.array(
+        [int(stacks[predicates[a:b]].sum()) for a, b in zip(begins[:-1], begins[1:], strict=True)],
+        np.int64,
     )
+
+
+def _retention(rules: Sequence[Rule]) -> int | None:
+    """How long events must be kept, counted from their end; None is for ever.
+
+    A component may hang on another, so windows along a path add up.
+    """
+    longest = 0
+    for rule in rules:
+        tree = rule.pattern
+        assert isinstance(tree, Tree)  # noqa: S101 (the caller chose the strategy)
+        reach = _reach(tree)
+        if reach is None:
+            return None
+        longest = max(longest, reach)
+    return longest
+
+
+def _reach(tree: Tree) -> int | None:
+    offsets = [abs(instant.offset) for instant in find(tree, Instant)]
+    lengths = {part.label: _length(part) for part in tree.components}
+    if any(length is None for length in lengths.values()) and tree.within is None:
+        return None
+    path = sum(length for length in lengths.values() if length is not None)
+    return path + (tree.within or 0) + max(offsets, default=0)
+
+
+def _length(part: Component) -> int | None:
+    if part.window is None:
+        return 0
+    return part.window.length

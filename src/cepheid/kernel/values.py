@@ -8,7 +8,14 @@ from __future__ import annotations
 
 import math
 
-from numba import njit
+import numpy as np
+import numpy.typing as npt
+
+from cepheid.kernel.compiled import compiled
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+Tags = npt.NDArray[np.uint8]
 
 MISSING, INT, DOUBLE, TEXT, BOOL = 0, 1, 2, 3, 4
 EQUAL, UNEQUAL, LESS, AT_MOST, GREATER, AT_LEAST = 0, 1, 2, 3, 4, 5
@@ -18,13 +25,14 @@ _INT_MIN = -(2**63)
 _EXACT = 2.0**63
 
 
-@njit(cache=True, inline="always")
-def is_number(tag):
+@compiled
+def is_number(tag: int) -> bool:
+    """Whether a tag is that of a number."""
     return tag == INT or tag == DOUBLE
 
 
-@njit(cache=True)
-def compare_int_float(i, f):
+@compiled
+def compare_int_float(i: int, f: float) -> int:
     """-1, 0 or 1 for an int against a double, by exact value; 2 when the double is not a number."""
     if math.isnan(f):
         return 2
@@ -41,8 +49,8 @@ def compare_int_float(i, f):
     return -1 if f > whole else 0
 
 
-@njit(cache=True)
-def compare(tag1, i1, f1, tag2, i2, f2, ranks):
+@compiled
+def compare(tag1: int, i1: int, f1: float, tag2: int, i2: int, f2: float, ranks: Ints) -> int:
     """-1, 0 or 1 for two values of one family; 2 when they cannot be ordered."""
     if is_number(tag1) and is_number(tag2):
         if tag1 == INT and tag2 == INT:
@@ -64,8 +72,10 @@ def compare(tag1, i1, f1, tag2, i2, f2, ranks):
     return 3
 
 
-@njit(cache=True)
-def related(relation, tag1, i1, f1, tag2, i2, f2, ranks):
+@compiled
+def related(
+    relation: int, tag1: int, i1: int, f1: float, tag2: int, i2: int, f2: float, ranks: Ints
+) -> bool:
     """Whether two present values are in a relation; see the oracle's function of this name."""
     order = compare(tag1, i1, f1, tag2, i2, f2, ranks)
     if relation == EQUAL:
@@ -83,8 +93,10 @@ def related(relation, tag1, i1, f1, tag2, i2, f2, ranks):
     return order >= 0
 
 
-@njit(cache=True)
-def arithmetic(sign, tag1, i1, f1, tag2, i2, f2):
+@compiled
+def arithmetic(
+    sign: int, tag1: int, i1: int, f1: float, tag2: int, i2: int, f2: float
+) -> tuple[int, int, float]:
     """Sum, difference, product or quotient; missing where it is not defined."""
     if not (is_number(tag1) and is_number(tag2)):
         return MISSING, 0, 0.0
@@ -105,8 +117,8 @@ def arithmetic(sign, tag1, i1, f1, tag2, i2, f2):
     return (MISSING, 0, 0.0) if math.isnan(z) else (DOUBLE, 0, z)
 
 
-@njit(cache=True)
-def _int_arithmetic(sign, a, b):
+@compiled
+def _int_arithmetic(sign: int, a: int, b: int) -> tuple[int, int, float]:
     if sign == ADD:
         c = a + b
         overflow = ((a ^ c) & (b ^ c)) < 0
@@ -119,10 +131,22 @@ def _int_arithmetic(sign, a, b):
     return (MISSING, 0, 0.0) if overflow else (INT, c, 0.0)
 
 
-@njit(cache=True)
-def _product_overflows(a, b, c):
+@compiled
+def _product_overflows(a: int, b: int, c: int) -> bool:
     if a == 0 or b == 0:
         return False
     if (a == -1 and b == _INT_MIN) or (b == -1 and a == _INT_MIN):
         return True
     return c // b != a or c % b != 0
+
+
+@compiled
+def as_float(cell: int) -> float:
+    """The double that a cell holds."""
+    return float(np.int64(cell).view(np.float64))
+
+
+@compiled
+def as_cell(number: float) -> int:
+    """The cell that holds a double."""
+    return int(np.float64(number).view(np.int64))

@@ -1,0 +1,18 @@
+"""Compilation: every function of the inner loops goes through here.
+
+Compiled code is kept on disk, so that only the very first run on a machine waits for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar, cast
+
+from numba import njit
+
+F = TypeVar("F", bound=Callable[..., object])
+
+
+def compiled(function: F) -> F:
+    """A function as machine code, compiled at its first call or taken from the cache."""
+    return cast("F", njit(cache=True)(function))
