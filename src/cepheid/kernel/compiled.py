@@ -16,3 +16,12 @@ F = TypeVar("F", bound=Callable[..., object])
 def compiled(function: F) -> F:
     """A function as machine code, compiled at its first call or taken from the cache."""
     return cast("F", njit(cache=True)(function))
+
+
+def inlined(function: F) -> F:
+    """A small function as machine code that becomes a part of its callers.
+
+    A call passes every array of its named tuples by value, which costs more than such a function
+    does. Larger ones are not worth it: compilation time grows with every copy.
+    """
+    return cast("F", njit(cache=True, forceinline=True)(function))

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from cepheid.kernel.aggregates import compute
 from cepheid.kernel.columns import Batch
-from cepheid.kernel.compiled import compiled
+from cepheid.kernel.compiled import compiled, inlined
 from cepheid.kernel.machine import Machine, holds, value_of
 from cepheid.kernel.members import members, members_of_row
 from cepheid.kernel.plan import ABSENT, COMPUTE, NARROW, PREFIX, SUFFIX, TEST
@@ -77,7 +77,7 @@ def _enter(m: Machine, batch: Batch, at: int) -> int:
     return DONE
 
 
-@compiled
+@inlined
 def _copy(m: Machine, batch: Batch, at: int, row: int) -> None:
     m.store.origins[row] = batch.origins[at]
     m.store.starts[row] = batch.starts[at]
@@ -158,7 +158,10 @@ def _search(m: Machine, family: int, row: int) -> int:
         frame.lows[0], frame.highs[0] = members_of_row(m, hole, row, missing)
         if frame.lows[0] >= frame.highs[0]:
             return DONE
-    if not (_is_candidate(m, family, 0, row) and _is_good(m, family, 0, row)):
+    if not (
+        _passes(m, family, 0, tables.candidate_begins[begin], tables.candidate_ends[begin], row)
+        and _passes(m, family, 0, tables.pick_begins[begin], tables.pick_ends[begin], row)
+    ):
         return DONE
     if width == 1:
         return _emit(m, family, width)
@@ -176,7 +179,11 @@ def _search(m: Machine, family: int, row: int) -> int:
         frame.lows[depth], frame.highs[depth] = scratch.lows[at], scratch.highs[at]
         if frame.lows[depth] >= frame.highs[depth]:
             continue
-        if not _is_good(m, family, depth, scratch.picks[at]):
+        component = begin + depth
+        steps, steps_end = tables.pick_begins[component], tables.pick_ends[component]
+        if steps < steps_end and not _passes(
+            m, family, depth, steps, steps_end, frame.rows[depth]
+        ):
             continue
         if depth + 1 == width:
             status = _emit(m, family, width)
@@ -203,6 +210,7 @@ def _pick(m: Machine, family: int, depth: int) -> bool:
     cover = tables.component_cover[component]
     missing = tables.family_missing[family] == 1
     consumes = tables.consumes[family] != 0
+    steps, steps_end = tables.candidate_begins[component], tables.candidate_ends[component]
     low, high = bounds(m, probe)
     open_low, open_high = frame.lows[depth - 1], frame.highs[depth - 1]
     at = scratch.ends[depth - 1]
@@ -221,7 +229,7 @@ def _pick(m: Machine, family: int, depth: int) -> bool:
             if first >= last or (consumes and is_consumed(store, family, row)):
                 continue
             frame.rows[depth] = row
-            if not _is_candidate(m, family, depth, row):
+            if steps < steps_end and not _passes(m, family, depth, steps, steps_end, row):
                 continue
             if at == len(scratch.picks):
                 return False
@@ -242,7 +250,7 @@ def _pick(m: Machine, family: int, depth: int) -> bool:
     return True
 
 
-@compiled
+@inlined
 def _cover_from_oldest(
     m: Machine, begin: int, end: int, cover: int, open_low: int, open_high: int
 ) -> None:
@@ -262,26 +270,8 @@ def _cover_from_oldest(
 
 
 @compiled
-def _is_candidate(m: Machine, family: int, depth: int, row: int) -> bool:
-    """What decides before the policy picks."""
-    component = m.tables.component_begins[family] + depth
-    begin, end = m.tables.candidate_begins[component], m.tables.candidate_ends[component]
-    return _passes(m, family, depth, begin, end, row)
-
-
-@compiled
-def _is_good(m: Machine, family: int, depth: int, row: int) -> bool:
-    """What is checked after the pick."""
-    component = m.tables.component_begins[family] + depth
-    begin, end = m.tables.pick_begins[component], m.tables.pick_ends[component]
-    return _passes(m, family, depth, begin, end, row)
-
-
-@compiled
 def _passes(m: Machine, family: int, depth: int, begin: int, end: int, own: int) -> bool:
-    """Take steps until one does not hold."""
-    if begin == end:
-        return True
+    """Take steps until one does not hold; callers in a loop see to it that there are any."""
     missing = m.tables.family_missing[family] == 1
     for step in range(begin, end):
         kind, argument = m.tables.step_kind[step], m.tables.step_argument[step]
@@ -312,7 +302,7 @@ def _narrow(m: Machine, depth: int, narrow: int, own: int, missing: bool) -> boo
     return m.frame.lows[depth] < m.frame.highs[depth]
 
 
-@compiled
+@inlined
 def _is_within(m: Machine, family: int, last: int) -> bool:
     """Whether the events that are bound so far fit into the window over the whole match."""
     earliest, latest = m.store.starts[m.frame.rows[0]], m.store.ends[m.frame.rows[0]]
@@ -334,7 +324,7 @@ def decide(m: Machine, family: int, rows: Ints) -> bool:
 # --- matches -----------------------------------------------------------------
 
 
-@compiled
+@inlined
 def _emit(m: Machine, family: int, width: int) -> int:
     """Write a match down: its family and members, its time, its rows, its computed values."""
     tables, matches, counts = m.tables, m.matches, m.store.counts

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cepheid.kernel.compiled import compiled
+from cepheid.kernel.compiled import compiled, inlined
 from cepheid.kernel.machine import Machine, holds
 from cepheid.kernel.plan import (
     PROBE_ALL,
@@ -20,7 +20,7 @@ from cepheid.kernel.store import Store, head_of, is_consumed, key_of
 from cepheid.kernel.values import BOOL, MISSING
 
 
-@compiled
+@inlined
 def bounds(m: Machine, probe: int) -> tuple[int, int]:
     """The open interval of a probe's window, given the rows that it hangs on."""
     row = m.tables.probe[probe]
@@ -35,7 +35,7 @@ def bounds(m: Machine, probe: int) -> tuple[int, int]:
     return low, high
 
 
-@compiled
+@inlined
 def _precedes(store: Store, one: int, other: int) -> bool:
     """The total order of stored events; rows are stored in it."""
     if store.ends[one] != store.ends[other]:
@@ -45,7 +45,7 @@ def _precedes(store: Store, one: int, other: int) -> bool:
     return one < other
 
 
-@compiled
+@inlined
 def newest(m: Machine, probe: int, part: int, missing: bool) -> int:
     """The newest entry that a probe looks at; part 1 are the events without the key.
 

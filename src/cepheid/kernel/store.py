@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from cepheid.kernel.compiled import compiled
+from cepheid.kernel.compiled import compiled, inlined
 from cepheid.kernel.values import DOUBLE, INT, Ints, Tags, as_float
 
 ROWS, ENTRIES, LISTS, MATCHES, MATCH_ROWS, MATCH_VALUES, CONSUMED = range(7)
@@ -163,7 +163,7 @@ def _compact_lists(store: Store, gone: int) -> None:
 # --- lists -------------------------------------------------------------------
 
 
-@compiled
+@inlined
 def hashed(stack: int, tag: int, cell: int, mask: int) -> int:
     """A slot for a stack and a key."""
     mixed = (np.uint64(cell) ^ (np.uint64(stack) << np.uint64(40)) ^ np.uint64(tag)) * _MIX
@@ -184,7 +184,7 @@ def rehash(store: Store) -> None:
         store.slots[slot] = number
 
 
-@compiled
+@inlined
 def find_slot(store: Store, stack: int, tag: int, cell: int) -> int:
     """The slot of a list, or the empty slot where it belongs."""
     mask = len(store.slots) - 1
@@ -200,14 +200,14 @@ def find_slot(store: Store, stack: int, tag: int, cell: int) -> int:
         slot = (slot + 1) & mask
 
 
-@compiled
+@inlined
 def head_of(store: Store, stack: int, tag: int, cell: int) -> int:
     """The newest entry of a list, or -1."""
     number = store.slots[find_slot(store, stack, tag, cell)]
     return store.list_head[number] if number >= 0 else -1
 
 
-@compiled
+@inlined
 def push(store: Store, stack: int, tag: int, cell: int, row: int, low: int, high: int) -> None:
     """Put a row on top of a list, with the members of the family that it satisfies."""
     slot = find_slot(store, stack, tag, cell)
@@ -229,7 +229,7 @@ def push(store: Store, stack: int, tag: int, cell: int, row: int, low: int, high
     store.list_head[number] = entry
 
 
-@compiled
+@inlined
 def key_of(tag: int, cell: int) -> tuple[int, int]:
     """A value as a key: equal numbers have one key, whether int or double."""
     if tag == DOUBLE:
@@ -242,7 +242,7 @@ def key_of(tag: int, cell: int) -> tuple[int, int]:
 # --- consumption -------------------------------------------------------------
 
 
-@compiled
+@inlined
 def is_consumed(store: Store, rule: int, row: int) -> bool:
     """Whether an event is gone for a rule."""
     mask = len(store.consumed_rule) - 1

@@ -9,6 +9,7 @@ import numpy as np
 
 from cepheid.algebra import Component, Instant, Rule, Tree, find
 from cepheid.kernel.columns import Batch, Encoder
+from cepheid.kernel.expand import expand, spread, spread_tags
 from cepheid.kernel.families import families
 from cepheid.kernel.lazy import CONSUMED_FULL, DONE, MATCHES_FULL, decide, feed
 from cepheid.kernel.machine import Machine, room_for_matches, room_to_search
@@ -29,10 +30,10 @@ from cepheid.kernel.values import Ints, Tags
 
 @dataclass(frozen=True)
 class Found:
-    """Matches as columns: rules, times, constituents by match, values by attribute.
+    """Matches as columns: rules, times, constituents by label, values by attribute.
 
     The rules are those of one family, which have the same shape. Constituents are the origins of
-    events, in the order of `labels`.
+    events.
     """
 
     labels: tuple[str, ...]
@@ -77,7 +78,7 @@ class TreeKernel:
             code,
             new_store(max(1, len(self.planner.encoder.columns))),
             new_frame(width, len(self.planner.registers)),
-            room_for_matches(256),
+            room_for_matches(1 << 14),
             room_to_search(256, width),
             np.zeros(1, np.int64),
         )
@@ -183,20 +184,23 @@ class TreeKernel:
 
     def _expanded(self, portion: _Waiting) -> Found:
         """One match per member of the family, with the values of its attributes."""
-        family = self._families[portion.family]
-        members = np.array(family.members, np.int64)
-        counts = portion.highs - portion.lows
-        which = np.repeat(np.arange(len(counts)), counts)
-        member = np.arange(len(which)) - np.repeat(_begins(counts), counts) + portion.lows[which]
+        members = np.array(self._families[portion.family].members, np.int64)
+        origins = self._machine.store.origins[portion.rows]
         tags, cells = self._values(portion)
-        return Found(
+        total = int((portion.highs - portion.lows).sum())
+        found = Found(
             self.planner.labels[portion.family],
-            members[member],
-            portion.times[which],
-            self._machine.store.origins[portion.rows][which],
-            tags[:, which],
-            cells[:, which],
+            np.empty(total, np.int64),
+            np.empty(total, np.int64),
+            np.empty((origins.shape[1], total), np.int64),
+            np.empty((len(tags), total), np.uint8),
+            np.empty((len(tags), total), np.int64),
         )
+        expand(portion.lows, portion.highs, members, portion.times, found.rules, found.times)
+        spread(portion.lows, portion.highs, origins.T, found.constituents)
+        spread(portion.lows, portion.highs, cells, found.cells)
+        spread_tags(portion.lows, portion.highs, tags, found.tags)
+        return found
 
     def _values(self, portion: _Waiting) -> tuple[Tags, Ints]:
         """The values of the output attributes, by attribute: gathered, or computed before."""

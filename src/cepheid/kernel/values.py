@@ -11,7 +11,7 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from cepheid.kernel.compiled import compiled
+from cepheid.kernel.compiled import compiled, inlined
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -25,7 +25,7 @@ _INT_MIN = -(2**63)
 _EXACT = 2.0**63
 
 
-@compiled
+@inlined
 def is_number(tag: int) -> bool:
     """Whether a tag is that of a number."""
     return tag == INT or tag == DOUBLE
@@ -140,13 +140,13 @@ def _product_overflows(a: int, b: int, c: int) -> bool:
     return c // b != a or c % b != 0
 
 
-@compiled
+@inlined
 def as_float(cell: int) -> float:
     """The double that a cell holds."""
     return float(np.int64(cell).view(np.float64))
 
 
-@compiled
+@inlined
 def as_cell(number: float) -> int:
     """The cell that holds a double."""
     return int(np.float64(number).view(np.int64))
