@@ -173,6 +173,7 @@ def tesla_rules(draw: st.DrawFn, name: str = "R") -> Rule:
     bound_number = draw(st.booleans())
     if bound_number:
         bindings.append(Binding("p1", Attribute(labels[0], "v")))
+    parents = draw(tesla_parents(labels))
     components = []
     for index, label in enumerate(labels):
         leaves = own_attributes()
@@ -193,8 +194,7 @@ def tesla_rules(draw: st.DrawFn, name: str = "R") -> Rule:
             continue
         policy = draw(st.sampled_from(list(Policy)))
         selection = EACH if policy is Policy.EACH else Selection(policy, draw(st.integers(1, 3)))
-        parent = draw(st.sampled_from(labels[:index]))
-        window = Window.within(draw(durations), parent)
+        window = Window.within(draw(durations), parents[label])
         components.append(Component(label, predicate, selection, window))
     negations = draw(st.lists(tesla_negations(labels, keyed=keyed), max_size=2))
     aggregate = draw(st.one_of(st.none(), tesla_aggregates(labels, keyed=keyed)))
@@ -210,6 +210,15 @@ def tesla_rules(draw: st.DrawFn, name: str = "R") -> Rule:
     consuming = tuple(draw(st.lists(st.sampled_from(labels), max_size=2, unique=True)))
     tree = al.Tree(tuple(components), tuple(negations), tuple(bindings), tuple(tests))
     return Rule(name, Output(f"Out{name}", outputs), tree, consuming, point=True, language="tesla")
+
+
+@st.composite
+def tesla_parents(draw: st.DrawFn, labels: Many[str]) -> dict[str, str]:
+    """What each event but the first hangs on: a tree that need not follow the order of the text."""
+    parents: dict[str, str] = {}
+    for label in draw(st.permutations(list(labels[1:]))):
+        parents[label] = draw(st.sampled_from([labels[0], *parents]))
+    return parents
 
 
 @st.composite
@@ -313,7 +322,7 @@ def laipl_runs(draw: st.DrawFn, name: str = "R") -> Rule:
     relation, bound = draw(relations), draw(literals())
     filter_: Expression | None = None
     condition: Each | Expression | None
-    form = draw(st.sampled_from(["each", "bare", "aggregate", "item"]))
+    form = draw(st.sampled_from(["each", "bare", "aggregate", "count", "item"]))
     if form == "each":
         condition = Each(Comparison(relation, Attribute(None, "v"), bound))
         value: Expression = Item(type_, -1, "v")
@@ -324,6 +333,14 @@ def laipl_runs(draw: st.DrawFn, name: str = "R") -> Rule:
         function = draw(functions.filter(lambda found: found is not Function.COUNT))
         value = Collected(function, type_, "v")
         condition = Comparison(relation, value, bound)
+    elif form == "count":
+        value = Collected(Function.COUNT, type_, None, draw(st.one_of(st.none(), own_tests())))
+        size = window.size if isinstance(window, CountWindow) else 4
+        # A count that no full batch reaches is an error, and a whole batch has all its events.
+        condition = Comparison(Relation.AT_LEAST, value, Literal(draw(st.integers(0, size))))
+        if value.filter is not None:
+            exact = st.sampled_from([Relation.AT_LEAST, Relation.AT_MOST, Relation.EQUAL])
+            condition = replace(condition, relation=draw(exact))
     else:
         value = Item(type_, draw(st.sampled_from([1, -1])), "v")
         condition = Comparison(relation, value, bound)
@@ -334,12 +351,13 @@ def laipl_runs(draw: st.DrawFn, name: str = "R") -> Rule:
 
 @st.composite
 def laipl_collections(draw: st.DrawFn, name: str = "R") -> Rule:
-    """A rule with several constraints."""
-    types = draw(st.permutations(TYPES))[: draw(st.integers(2, 3))]
+    """A rule with several constraints, which may be about one type."""
+    types = draw(st.lists(st.sampled_from(TYPES), min_size=2, max_size=3))
     leaves: list[Body] = []
     values: list[Expression] = []
-    for type_ in types:
-        leaf, value = draw(laipl_leaves(type_))
+    for index, type_ in enumerate(types):
+        number = types[: index + 1].count(type_)
+        leaf, value = draw(laipl_leaves(type_, type_ if number == 1 else f"{type_}{number}"))
         leaves.append(leaf)
         values.append(value)
     body: Body = Conjunction(tuple(leaves))
@@ -357,7 +375,9 @@ def laipl_collections(draw: st.DrawFn, name: str = "R") -> Rule:
     window = draw(
         st.one_of(st.none(), durations.map(TimeWindow), st.integers(2, 6).map(CountWindow))
     )
-    keys = (Key(tuple((type_, "k") for type_ in types)),) if draw(st.booleans()) else ()
+    keys = (
+        (Key(tuple((type_, "k") for type_ in dict.fromkeys(types))),) if draw(st.booleans()) else ()
+    )
     if window is None and any(isinstance(leaf, Pick) for leaf in leaves):
         window = CountWindow(5)
     outputs = tuple(
@@ -373,23 +393,23 @@ def own_tests() -> st.SearchStrategy[Expression]:
 
 
 @st.composite
-def laipl_leaves(draw: st.DrawFn, type_: str) -> tuple[Body, Expression]:
-    """A constraint about a type, and its value."""
+def laipl_leaves(draw: st.DrawFn, type_: str, label: str) -> tuple[Body, Expression]:
+    """A constraint about a type under a label, and its value."""
     form = draw(st.sampled_from(["take", "count", "accumulate", "pick"]))
     test = draw(own_tests())
     assert isinstance(test, Comparison)
     if form == "take":
-        return Take(type_, EventPredicate((type_,), test)), Attribute(type_, "v")
+        return Take(label, EventPredicate((type_,), test)), Attribute(label, "v")
     if form == "count":
         count = draw(st.integers(2, 3))
-        value = Collected(Function.COUNT, type_, None)
-        return Take(type_, EventPredicate((type_,), test), count), value
+        value = Collected(Function.COUNT, label, None)
+        return Take(label, EventPredicate((type_,), test), count), value
     if form == "accumulate":
         function = draw(functions.filter(lambda found: found is not Function.COUNT))
-        leaf = Accumulate(type_, EventPredicate((type_,)), function, "v", test.relation, test.right)
-        return leaf, Collected(function, type_, "v")
+        leaf = Accumulate(label, EventPredicate((type_,)), function, "v", test.relation, test.right)
+        return leaf, Collected(function, label, "v")
     index = draw(st.sampled_from([1, 2, -1]))
-    return Pick(type_, (type_,), index, test), Attribute(type_, "v")
+    return Pick(label, (type_,), index, test), Attribute(label, "v")
 
 
 # --- core --------------------------------------------------------------------

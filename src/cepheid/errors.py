@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 import heapq
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -41,7 +42,7 @@ CONDITIONS: dict[str, str] = {
 """Every condition that a problem can have, by its stable name."""
 
 PROBLEM_LIMIT = 100
-"""How many problems one report keeps."""
+"""How many errors one report keeps, and how many warnings and notes."""
 
 HINT_LENGTH = 40
 """The longest name that a hint proposes."""
@@ -130,6 +131,8 @@ class Report:
     """Collects problems, so that one run tells all of them."""
 
     _kept: dict[Problem, None] = field(default_factory=dict)
+    _counts: Counter[bool] = field(default_factory=Counter)
+    """How many errors (True) and other problems (False) are kept."""
 
     @property
     def problems(self) -> list[Problem]:
@@ -139,12 +142,14 @@ class Report:
     @property
     def is_full(self) -> bool:
         """Whether there are so many errors that looking for more helps nobody."""
-        return len(self._kept) >= PROBLEM_LIMIT
+        return self._counts[True] >= PROBLEM_LIMIT
 
     def add(self, problem: Problem) -> None:
-        """Keep a problem, once."""
-        if not self.is_full:
-            self._kept.setdefault(problem)
+        """Keep a problem, once; warnings have room of their own, so that they hide no error."""
+        is_error = problem.severity == "error"
+        if problem not in self._kept and self._counts[is_error] < PROBLEM_LIMIT:
+            self._counts[is_error] += 1
+            self._kept[problem] = None
 
     def error(
         self,
@@ -194,11 +199,27 @@ class Report:
 
 
 class CepheidError(Exception):
-    """The base of everything that Cepheid raises on purpose."""
+    """The base of everything that Cepheid raises on purpose.
+
+    >>> import cepheid
+    >>> try:
+    ...     cepheid.parse_event("Temp at noon")
+    ... except cepheid.CepheidError as error:
+    ...     print(error)
+    line 1, column 6: @ is needed; got at noon
+    """
 
 
 class RuleError(CepheidError):
-    """Rules that cannot be used, with every problem that was found."""
+    """Rules that cannot be used, with every problem that was found.
+
+    >>> import cepheid
+    >>> try:
+    ...     cepheid.load("EVENT SEQ(A x, !(B y)) WHERE z.id = 1", language="sase")
+    ... except cepheid.RuleError as error:
+    ...     print([problem.condition for problem in error.problems])
+    ['UNKNOWN_LABEL', 'NEGATION_WITHOUT_WINDOW']
+    """
 
     def __init__(self, problems: Sequence[Problem]) -> None:
         self.problems = tuple(problems)
@@ -206,19 +227,50 @@ class RuleError(CepheidError):
 
 
 class EventError(CepheidError):
-    """An event, a schema or a time that cannot be read."""
+    """An event, a schema or a time that cannot be read.
+
+    >>> import cepheid
+    >>> cepheid.parse_event("Temp@soon")
+    Traceback (most recent call last):
+    ...
+    cepheid.errors.EventError: line 1, column 6: a time such as 10, 1.5s or 3min is needed; got soon
+    """
 
 
 class SpecError(CepheidError):
-    """A spec file that cannot be read."""
+    """A spec file that cannot be read.
+
+    >>> from cepheid.testing import parse_cases
+    >>> parse_cases("rule: EVENT A", "my.test")
+    Traceback (most recent call last):
+    ...
+    cepheid.errors.SpecError: my.test:1: a case must have a section language
+    """
 
 
 class LimitError(CepheidError):
-    """A stated limit was reached while events were evaluated."""
+    """A stated limit was reached while events were evaluated.
+
+    It is raised by `Rules.detect`; the message says which limit and what to write instead.
+
+    >>> raise LimitError("periodic timers must give at most 1000000 events in one run")
+    Traceback (most recent call last):
+    ...
+    cepheid.errors.LimitError: periodic timers must give at most 1000000 events in one run
+    """
 
 
 class CannotExpressError(CepheidError):
-    """A rule cannot be written in the language that was asked for."""
+    """A rule cannot be written in the language that was asked for.
+
+    >>> import cepheid
+    >>> from cepheid.languages import LANGUAGES
+    >>> rule, = cepheid.load("EVENT A x WHERE x.id = 1", language="sase")
+    >>> LANGUAGES["laipl"].write(rule)
+    Traceback (most recent call last):
+    ...
+    cepheid.errors.CannotExpressError: rule Match: LAIPL cannot say a tree
+    """
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

@@ -21,7 +21,11 @@ Value = str | int | float | bool
 
 
 class Kind(StrEnum):
-    """The type of an attribute."""
+    """The type of an attribute.
+
+    >>> Kind("double"), Kind.INT.numeric, Kind.STRING.numeric
+    (<Kind.DOUBLE: 'double'>, True, False)
+    """
 
     STRING = "string"
     INT = "int"
@@ -153,6 +157,11 @@ class CompositeEvent(Event):
     `events` holds pairs of label and event. The `id` follows from the rule and those events
     alone, so that the same finding has the same id in every run. `depth` tells how many composite
     events stand above each other in it, itself included.
+
+    >>> smoke = Event("Smoke", 5, 5, {"area": "A1"}, id=1)
+    >>> fire = CompositeEvent("Fire", 5, 5, {"area": "A1"}, rule="R1", events=(("Smoke", smoke),))
+    >>> fire.rule, fire.events[0][1].type, fire.id
+    ('R1', 'Smoke', '6bb85dcb5f546ad1e1212d287a35fd30')
     """
 
     rule: str = ""

@@ -143,7 +143,7 @@ class _Reader:
         while True:
             match = _TOKEN.match(self._text, at)
             if match is None:
-                self._at = at
+                self._at = at + len(self._text[at:]) - len(self._text[at:].lstrip())
                 raise self.error("a name, a value or one of @ ( ) [ ] , = is needed")
             kind = match.lastgroup or "end"
             kind = "number" if kind == "unit" else kind

@@ -6,7 +6,7 @@ Time is a 64-bit number of microseconds everywhere behind this module.
 from __future__ import annotations
 
 import re
-from decimal import Decimal, InvalidOperation
+from decimal import Context, Decimal, InvalidOperation
 
 from cepheid.errors import EventError
 
@@ -55,7 +55,8 @@ def scale(number: str, unit: int) -> int:
     90000000
     """
     try:
-        exact = Decimal(number) * unit
+        # As many digits as the number has, so that none of them is rounded away.
+        exact = Context(prec=len(number) + 20).multiply(Decimal(number), Decimal(unit))
     except InvalidOperation:
         raise EventError(f"time must be a number; got {number[:40]}") from None
     if exact != exact.to_integral_value():

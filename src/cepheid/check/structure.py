@@ -15,6 +15,7 @@ from cepheid.algebra import (
     EventPredicate,
     Iteration,
     Node,
+    Output,
     Parallel,
     Rule,
     Sequence,
@@ -25,6 +26,9 @@ from cepheid.algebra import (
 from cepheid.check.facts import Facts
 from cepheid.errors import Report, did_you_mean
 
+RESERVED = ("id", "type", "ts", "start", "rule", "events")
+"""The fields that every composite event has, which its attributes stand beside in a table."""
+
 
 def check_structure(facts: Facts, report: Report) -> bool:
     """Report what does not hold together; True when everything does."""
@@ -32,6 +36,7 @@ def check_structure(facts: Facts, report: Report) -> bool:
     rule = facts.rule
     structure = _Structure(rule, facts, report)
     structure.check_lengths()
+    structure.check_output(rule.output)
     if isinstance(rule.pattern, Tree):
         structure.check_tree(rule.pattern)
     elif isinstance(rule.pattern, Detector):
@@ -88,6 +93,39 @@ class _Structure:
                     f"window in rule {self.rule.name} must be longer than nothing; got {length}",
                     node,
                     "write a positive length",
+                )
+
+    # --- output --------------------------------------------------------------
+
+    def check_output(self, output: Output) -> None:
+        """Every attribute of the composite event has a name of its own."""
+        for attribute in output.attributes:
+            if attribute.name in RESERVED:
+                self._error(
+                    "WRONG_STRUCTURE",
+                    f"attribute {attribute.name} of {output.type} in rule {self.rule.name} needs "
+                    f"another name: every composite event has a field {attribute.name}",
+                    attribute,
+                    f"call it {_prefix(output.type).lower()}_{attribute.name}; the fields are "
+                    f"{', '.join(RESERVED)}",
+                )
+        if output.everything and isinstance(self.rule.pattern, Tree):
+            self._check_prefixes(self.rule.pattern)
+
+    def _check_prefixes(self, tree: Tree) -> None:
+        """Attributes are called `label_attribute`: x has y_id, and x_y has id."""
+        by_prefix = {_prefix(part.label): part for part in tree.components}
+        for prefix, component in by_prefix.items():
+            cuts = (i for i, letter in enumerate(prefix) if letter == "_")
+            other = next((by_prefix[prefix[:i]] for i in cuts if prefix[:i] in by_prefix), None)
+            if other is not None:
+                self._error(
+                    "DUPLICATE_LABEL",
+                    f"the attributes of {other.label} and {component.label} in rule "
+                    f"{self.rule.name} could get the same names",
+                    component,
+                    f"they are called {other.label}_… and {component.label}_…: rename one of the "
+                    "two, or say with RETURN what the result has",
                 )
 
     # --- trees ---------------------------------------------------------------
@@ -192,3 +230,8 @@ def _length(node: Node) -> int | None:
     if isinstance(node, Component):
         return node.window.length if node.window else None
     return node.within if isinstance(node, Tree | Detector) else None
+
+
+def _prefix(name: str) -> str:
+    """What an attribute's name can begin with: types may have hyphens, attributes may not."""
+    return name.replace("-", "_")

@@ -32,19 +32,22 @@ from cepheid.algebra import (
 from cepheid.errors import EventError, Report, Source, did_you_mean
 from cepheid.languages.core.push import push
 from cepheid.languages.core.scope import check_scope
-from cepheid.languages.lowering import Context, Lowering, ParseTree, parts
+from cepheid.languages.lowering import Branch, Context, Lowering, ParseTree, parts
 from cepheid.languages.reading import TEXT_LIMIT, Grammar
 from cepheid.units import scale, unit_size
 
 GRAMMAR = Grammar.load(
     __package__ or "",
-    starts=r"^[ \t]*define\b",
+    # A name on the line after its `define` begins nothing.
+    starts=r"^[ \t]*(define\b(\s+[^\W\d]\w*\s*≡)?|[^\W\d]\w*[ \t]*≡)",
     friendly={
         "FUNCTION": "Avg, Sum, Min, Max or Count",
         "UNIT": "a unit of time",
         "NOT": "!",
         "_DEFINE": "define",
         "_AS": "as",
+        "_EQUIVALENT": "≡",
+        "DEFINED": "a name and ≡",
         "_WHERE": "where",
         "_WITHIN": "within",
         "_RETURN": "return",
@@ -69,6 +72,10 @@ GRAMMAR = Grammar.load(
             "a timing operator names its timer: ([A], [B]) T1 = 1h",
         ),
         (r"^\s*define\s+\w+\s*(\[|\(|=)", "a rule starts with its name: define Name as …"),
+        (
+            r"^\s*(?!define\b)[^\W\d]\w*\s+as\b",
+            "a rule starts with define: define Name as …, or Name ≡ …",
+        ),
         (r"\breturn\s+[^\s(]", "attributes stand in brackets: return (room = o.room)"),
     ],
 )
@@ -289,11 +296,13 @@ class CoreLowering(Lowering):
             )
         return TimerSignal(str(name), span=self.span(name))
 
-    def _filter(self, tree: ParseTree | Token) -> Expression:
+    def _filter(self, tree: Branch) -> Expression | None:
+        """The condition of a filter; commas join conditions that must all hold."""
+        listed = parts(tree) if isinstance(tree, Tree) and tree.data == "filter" else [tree]
         self._filtering = True
-        result = self.expression(tree)
+        found = [self.expression(part) for part in listed]
         self._filtering = False
-        return result
+        return conjunction(found)
 
     def _check_atom(self, atom: Atom, label: Token | None) -> None:
         if label and all(isinstance(item, TimerSignal) for item in atom.accepts):

@@ -132,7 +132,7 @@ class CoreWriting(Writing):
         if isinstance(node, Attribute):
             label = "" if node.label is None else f"{self.name(node.label)}."
             return f"{label}{self.name(node.name)}"
-        if isinstance(node, Collected):
+        if isinstance(node, Collected) and node.filter is None:
             attribute = "" if node.attribute is None else f".{self.name(node.attribute)}"
             return f"{node.function}({self.name(node.label)}{attribute})"
         return super().operand(node)

@@ -258,7 +258,7 @@ class WhereLowering(Lowering):
             self._error_without_window(constraint)
         window = window or CountWindow(1, span=constraint.span)
         label = self._label(constraint.type, single=False)
-        test = constraint.inner
+        test: Comparison | None = None
         condition: Each | Expression | None = None
         value: Expression = Collected(Function.AVG, label, constraint.attribute)
         if constraint.form == "bare":
@@ -276,11 +276,16 @@ class WhereLowering(Lowering):
         return Run(label, predicate, window, condition, keys, span=constraint.span)
 
     def _whole(self, constraint: Constraint, label: str) -> Expression:
-        """What a constraint on the whole run compares."""
+        """What a constraint on the whole run compares.
+
+        A Count sees all events of the run and counts those that satisfy its inner comparison.
+        """
         if constraint.form == "pick":
             return Item(label, constraint.index, constraint.attribute, span=constraint.span)
         attribute = constraint.attribute if constraint.form == "aggregate" else None
-        return Collected(constraint.function, label, attribute, span=constraint.span)
+        return Collected(
+            constraint.function, label, attribute, constraint.inner, span=constraint.span
+        )
 
     def _error_without_window(self, constraint: Constraint) -> None:
         average = constraint.function is Function.AVG
@@ -303,14 +308,20 @@ class WhereLowering(Lowering):
         number = constraint.bound.value if isinstance(constraint.bound, Literal) else None
         if not isinstance(number, int | float) or constraint.relation is None:
             return
-        if not _HOLDS[constraint.relation](window.size, number):
-            self.error(
-                "WRONG_STRUCTURE",
-                f"Count in rule {self.rule} can never be {constraint.relation} {number}: "
-                f"a full batch holds {window.size} such events",
-                constraint.span,
-                hint=f"a batch counts only the events of the constraint: write Batch({number})",
-            )
+        # Without an inner comparison, the whole batch is counted. With one, from none to all.
+        fewest = window.size if constraint.inner is None else 0
+        if not _reachable(constraint.relation, number, fewest, window.size):
+            self._never(constraint, window.size, number)
+
+    def _never(self, constraint: Constraint, size: int, number: float) -> None:
+        holds = "always holds" if constraint.inner is None else "holds at most"
+        self.error(
+            "WRONG_STRUCTURE",
+            f"Count in rule {self.rule} can never be {constraint.relation} {number}: "
+            f"a full batch {holds} {size} such events",
+            constraint.span,
+            hint="write a number that the batch can reach, or a larger batch",
+        )
 
     def _check_index(self, index: int, window: Window | None, span: Span | None) -> None:
         if isinstance(window, CountWindow) and index > window.size:
@@ -431,6 +442,13 @@ class WhereLowering(Lowering):
                 hint="Not says what must be absent between the events of the other constraints",
             )
         return silent is None
+
+
+def _reachable(relation: Relation, number: float, fewest: int, most: int) -> bool:
+    """Whether a whole number between two others is in a relation to a number."""
+    if relation is Relation.EQUAL:
+        return fewest <= number <= most and number == int(number)
+    return any(_HOLDS[relation](count, number) for count in (fewest, most))
 
 
 def _flat(items: list[Body], kind: type[Sequence | Alternation | Conjunction]) -> tuple[Body, ...]:

@@ -14,6 +14,7 @@ from lark import Token
 
 from cepheid.algebra import (
     Attribute,
+    Coalesce,
     Expression,
     Item,
     Key,
@@ -273,13 +274,14 @@ class LaiplLowering(WhereLowering):
             return OutputAttribute("source", kind_of(fixed), Literal(fixed))
         if equated is None or not self.labels:
             return None
-        label, type_, single = next(
-            (found for found in self.labels if found[0] not in self.optional), self.labels[0]
-        )
-        name = equated.attribute(type_) or "source"
-        value: Expression = Attribute(label, name) if single else Item(label, -1, name)
-        kind = self.context.schema.get(type_, {}).get(name, Kind.STRING)
-        return OutputAttribute("source", kind, value)
+        certain = [found for found in self.labels if found[0] not in self.optional][:1]
+        options = [_part(found, equated) for found in certain or self.labels]
+        value = options[0] if len(options) == 1 else Coalesce(tuple(options))
+        return OutputAttribute("source", self._kind_of_source(equated), value)
+
+    def _kind_of_source(self, key: Key) -> Kind:
+        kinds = (self.context.schema.get(type_, {}).get(name) for type_, name in key.attributes)
+        return next((kind for kind in kinds if kind is not None), Kind.STRING)
 
     def _fixed_source(self, equated: bool) -> Value | None:
         """The constant that Composite gives as the source of all events that take part."""
@@ -293,6 +295,13 @@ class LaiplLowering(WhereLowering):
         complete = given and (equated or types <= given.keys())
         values = list(given.values())
         return values[0] if complete and all(value == values[0] for value in values) else None
+
+
+def _part(found: tuple[str, str, bool], key: Key) -> Expression:
+    """The attribute of a key in the events of a constraint."""
+    label, type_, single = found
+    name = key.attribute(type_) or "source"
+    return Attribute(label, name) if single else Item(label, -1, name)
 
 
 def _on_source(key: Key) -> bool:

@@ -147,7 +147,10 @@ class LaiplWriting(Writing):
         if not isinstance(left, Collected):
             raise self.cannot("this condition on a run")
         if left.function is Function.COUNT:
-            return f"Count({self._event(run.predicate, None)}) {self._bound(condition)}"
+            counted = EventPredicate(run.predicate.types, left.filter)
+            return self._whole(run, f"Count({self._event(counted, None)})", condition)
+        if left.filter is not None:
+            raise self.cannot("an aggregate over events that a filter selects")
         subject = f"{self._type(run.predicate.types)}.{self._attribute(left.attribute or '')}"
         return self._whole(run, f"{_WORDS[left.function]}({subject})", condition)
 

@@ -46,9 +46,11 @@ _UNITS = "us|ms|msec|milliseconds?|s|secs?|seconds?|mins?|minutes?|h|hrs?|hours?
 
 GRAMMAR = Grammar.load(
     __package__ or "",
-    # EVENT on the line after its QUERY begins nothing, and neither does an attribute `event = …`.
-    starts=r"^[ \t]*(query(?![\w\-]|\s*[=.,)\]])(\s+\S+\s+event(?![\w\-]))?"
-    r"|event(?![\w\-]|\s*[=.,)\]]))",
+    # EVENT on the line after the query's name begins nothing, and neither does an attribute
+    # `event = …`.
+    starts=r"^[ \t]*(query(?![\w\-]|\s*[=.,)\]:])(\s+\S+\s+event(?![\w\-]))?"
+    r"|[^\W\d]\w*(-\w+)*[ \t]*:(\s*event(?![\w\-]))?"
+    r"|event(?![\w\-]|\s*[=.,)\]:]))",
     friendly={
         "TYPE": "an event type",
         "VARIABLE": "a variable",
@@ -70,6 +72,10 @@ GRAMMAR = Grammar.load(
         (
             r"\bseq\b.*\bseq\b|(!|¬|\bnot\b)\s*\(?\s*seq\b|\bany\s*\([^)]*\bseq\b",
             "write the inner sequence as a query of its own and use its name here",
+        ),
+        (
+            r"(\bevent|,|[(!¬]|\bnot)\s*[^\W\d][\w\-]*(-(\s+[^\W\d]|\s*$)|\s-[^\W\d])",
+            "a type with a hyphen is written without blanks: COUNTER-READING",
         ),
         (
             rf"\bwithin\s+\d[\d.]*\s*(?!({_UNITS})\b)[a-z]",

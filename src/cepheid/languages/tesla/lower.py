@@ -41,6 +41,13 @@ from cepheid.languages.lowering import Branch, Context, Lowering, ParseTree, par
 from cepheid.languages.reading import TEXT_LIMIT, Grammar
 from cepheid.languages.tesla import limits
 
+_FUNCTIONS = {"average": Function.AVG, **{function.lower(): function for function in Function}}
+_NAMES = "|".join(_FUNCTIONS)
+_FUNCTION_HINT = (
+    "Avg, Sum, Min, Max and Count before a bracket are functions; an event type of that name "
+    "stands first without brackets, or has another name such as CountEvent"
+)
+
 GRAMMAR = Grammar.load(
     __package__ or "",
     starts=r"^[ \t]*(?:assign\b(?:\s+\d+\s*=>\s*\w+(?:\s*,)?)*(?:\s+rule\b\s+\S+)?(?:\s+define\b)?"
@@ -66,6 +73,8 @@ GRAMMAR = Grammar.load(
         "_ASSIGNS": ":=",
     },
     hints=[
+        (r"\\\$", "a parameter is written $a, without a backslash"),
+        (rf"\bfrom\s+({_NAMES})\s*\(", _FUNCTION_HINT),
         (r"\bwithin\b(?!.*\bfrom\b)", "a window is written: within 5 min from Smoke"),
         (
             r"\b(from|and)\s+\w+(\([^()]*\))?\s+or\b|^\s*or\b",
@@ -73,8 +82,6 @@ GRAMMAR = Grammar.load(
         ),
     ],
 )
-
-_FUNCTIONS = {"average": Function.AVG, **{function.lower(): function for function in Function}}
 
 
 def read(
@@ -92,6 +99,8 @@ class TeslaLowering(Lowering):
     """Lowers one TESLA rule."""
 
     _labels: dict[str, str] = field(default_factory=dict)
+    _shared: dict[str, list[str]] = field(default_factory=dict)
+    """The types that several events have, with the labels of those events."""
     _components: list[Component] = field(default_factory=list)
     _negations: list[Negation] = field(default_factory=list)
     _bindings: dict[str, Binding] = field(default_factory=dict)
@@ -149,11 +158,15 @@ class TeslaLowering(Lowering):
         for type_, labels in types.items():
             if len(labels) == 1:
                 self._labels.setdefault(type_, labels[0])
+            elif type_ not in self._labels:
+                self._shared[type_] = labels
 
     def _label(self, token: Token) -> str:
         """The label that a name stands for: an alias, or a type that occurs once."""
         label = self._labels.get(str(token))
-        if label is None:
+        if str(token) in self._shared:
+            self._ambiguous(token, self._shared[str(token)])
+        elif label is None:
             self.error(
                 "UNKNOWN_LABEL",
                 f"no event of rule {self.rule} is called {token}",
@@ -161,6 +174,14 @@ class TeslaLowering(Lowering):
                 hint=did_you_mean(str(token), self._labels),
             )
         return label or str(token)
+
+    def _ambiguous(self, token: Token, labels: list[str]) -> None:
+        self.error(
+            "AMBIGUOUS_LABEL",
+            f"{token} in rule {self.rule} stands for {len(labels)} events",
+            token,
+            hint=f"write {' or '.join(labels[:4])}",
+        )
 
     def _check_assigned(self, assign: ParseTree, rule: ParseTree) -> None:
         known = {str(parts(entry)[1]) for entry in assign.find_data("assigned")}
@@ -184,7 +205,9 @@ class TeslaLowering(Lowering):
                 f"the pattern of rule {self.rule} must start with its terminator",
                 items[0],
                 expected="an event without each, first, last or not, such as Smoke(area=$a)",
-                hint="the terminator is the event that completes the match; it comes first",
+                hint=_FUNCTION_HINT
+                if any(items[0].find_data("aggregate"))
+                else "the terminator is the event that completes the match; it comes first",
             )
         for index, item in enumerate(items):
             self._lower_item(item, index)
