@@ -6,9 +6,9 @@ import math
 
 from cepheid.kernel.compiled import compiled
 from cepheid.kernel.machine import Machine, holds
-from cepheid.kernel.plan import PROBE_FILTER
 from cepheid.kernel.probes import bounds, newest
 from cepheid.kernel.store import is_consumed
+from cepheid.kernel.tables import PROBE_FILTER
 from cepheid.kernel.values import DOUBLE, INT, MISSING, Floats, as_cell, as_float
 
 AVG, SUM, MIN, MAX, COUNT = range(5)
@@ -132,4 +132,4 @@ def _rounded(sums: Floats, parts: int) -> float:
         other = high + doubled
         if doubled == other - high:
             high = other
-    return high
+    return float(high)

@@ -87,7 +87,8 @@ def _hollowed(condition: Expression, *, own: bool) -> tuple[Expression, Value | 
     """A comparison with its constant taken out, the constant on the right."""
     if not isinstance(condition, Comparison) or condition.relation is Relation.UNEQUAL:
         return condition, None
-    left, right, relation = condition.left, condition.right, condition.relation
+    left, right = condition.left, condition.right
+    relation: Relation = condition.relation
     if isinstance(left, Literal):
         left, right, relation = right, left, relation.mirrored
     if not isinstance(right, Literal) or isinstance(left, Literal) or right.value is None:

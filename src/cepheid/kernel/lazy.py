@@ -13,7 +13,6 @@ from cepheid.kernel.columns import Batch
 from cepheid.kernel.compiled import compiled, inlined
 from cepheid.kernel.machine import Machine, holds, value_of
 from cepheid.kernel.members import members, members_of_row
-from cepheid.kernel.plan import ABSENT, COMPUTE, NARROW, PREFIX, SUFFIX, TEST
 from cepheid.kernel.probes import bounds, exists, newest
 from cepheid.kernel.store import (
     CONSUMED,
@@ -26,6 +25,7 @@ from cepheid.kernel.store import (
     key_of,
     push,
 )
+from cepheid.kernel.tables import ABSENT, COMPUTE, NARROW, PREFIX, SUFFIX, TEST
 from cepheid.kernel.values import BOOL, DOUBLE, Ints, as_cell
 
 FIRST, LAST = 1, 2
@@ -181,9 +181,7 @@ def _search(m: Machine, family: int, row: int) -> int:
             continue
         component = begin + depth
         steps, steps_end = tables.pick_begins[component], tables.pick_ends[component]
-        if steps < steps_end and not _passes(
-            m, family, depth, steps, steps_end, frame.rows[depth]
-        ):
+        if steps < steps_end and not _passes(m, family, depth, steps, steps_end, frame.rows[depth]):
             continue
         if depth + 1 == width:
             status = _emit(m, family, width)
@@ -299,7 +297,7 @@ def _narrow(m: Machine, depth: int, narrow: int, own: int, missing: bool) -> boo
     low, high = members(m, hole, tag, value, number, missing)
     m.frame.lows[depth] = max(m.frame.lows[depth], low)
     m.frame.highs[depth] = min(m.frame.highs[depth], high)
-    return m.frame.lows[depth] < m.frame.highs[depth]
+    return bool(m.frame.lows[depth] < m.frame.highs[depth])
 
 
 @inlined
@@ -309,7 +307,7 @@ def _is_within(m: Machine, family: int, last: int) -> bool:
     for depth in range(1, last + 1):
         earliest = min(earliest, m.store.starts[m.frame.rows[depth]])
         latest = max(latest, m.store.ends[m.frame.rows[depth]])
-    return latest - earliest < m.tables.family_within[family]
+    return bool(latest - earliest < m.tables.family_within[family])
 
 
 @compiled

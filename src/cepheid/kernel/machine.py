@@ -6,10 +6,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cepheid.kernel.plan import Tables
-from cepheid.kernel.programs import Code, Frame, run
 from cepheid.kernel.compiled import compiled
+from cepheid.kernel.programs import Code, Frame, run
 from cepheid.kernel.store import Store
+from cepheid.kernel.tables import Tables
 from cepheid.kernel.values import Floats, Ints
 
 
@@ -58,7 +58,8 @@ def room_for_matches(count: int) -> Matches:
 def room_to_search(picks: int, width: int) -> Scratch:
     """Empty room for a search through rules of so many components."""
     sizes = (picks, picks, picks, width + 1, width + 1)
-    return Scratch(*(np.zeros(size, np.int64) for size in sizes), np.zeros(64, np.float64))
+    ints = [np.zeros(size, np.int64) for size in sizes]
+    return Scratch._make((*ints, np.zeros(64, np.float64)))
 
 
 @compiled

@@ -1,18 +1,10 @@
-"""Trees as tables: what the lazy strategy reads while it searches.
-
-Everything that looks for events in a window (components, negations, aggregates) is a *probe*: a
-stack, a key into it, a window and a condition on what is found. What must hold is a list of
-*steps* per component: those that make an event a candidate, before the policy picks, and those
-that are checked after the pick, as soon as all the events that they speak of are bound.
-"""
+"""Planning: a family of rules whose patterns are trees, written into the tables."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, fields, replace
-from typing import Any, NamedTuple, TypeVar, cast
-
-import numpy as np
+from dataclasses import dataclass, fields, replace
+from typing import Any, TypeVar, cast
 
 from cepheid.algebra import (
     Aggregate,
@@ -39,15 +31,22 @@ from cepheid.algebra import (
     surface,
 )
 from cepheid.events import Value
-from cepheid.kernel.columns import Encoder, Ints
 from cepheid.kernel.families import HOLE, Family
-from cepheid.kernel.programs import Code, Programs
+from cepheid.kernel.tables import (
+    ABSENT,
+    COMPUTE,
+    EXACT,
+    NARROW,
+    NO_HIGH,
+    NO_LOW,
+    PREFIX,
+    SPAN,
+    SUFFIX,
+    TEST,
+    Gathered,
+    Registry,
+)
 
-TEST, ABSENT, COMPUTE, SPAN, NARROW = range(5)
-PREFIX, SUFFIX, EXACT = range(3)
-NO_LOW, NO_HIGH = -(2**63), 2**63 - 1
-
-_RELATIONS = {relation: code for code, relation in enumerate(Relation)}
 _COVERS = {
     Relation.GREATER: PREFIX,
     Relation.AT_LEAST: PREFIX,
@@ -61,184 +60,24 @@ _FUNCTIONS = {function: code for code, function in enumerate(Function)}
 N = TypeVar("N", bound=Node)
 
 
-class Gathered(NamedTuple):
-    """An output that is an attribute of a component: the component's position and the column."""
-
-    position: int
-    column: int
-
-
-class Tables(NamedTuple):
-    """Everything about all rules, as arrays; `*_of` arrays are lists of lists with `begins`."""
-
-    predicate_begins: Ints
-    predicate_of_type: Ints
-    predicate_program: Ints
-    predicate_missing: Ints
-    stack_begins: Ints
-    stack_of_predicate: Ints
-    stack_column: Ints
-    stack_hole: Ints
-    family_begins: Ints
-    family_of_predicate: Ints
-    probe: Ints
-    step_kind: Ints
-    step_argument: Ints
-    register_probe: Ints
-    register_function: Ints
-    register_column: Ints
-    component_begins: Ints
-    component_probe: Ints
-    component_policy: Ints
-    component_count: Ints
-    component_cover: Ints
-    candidate_begins: Ints
-    candidate_ends: Ints
-    pick_begins: Ints
-    pick_ends: Ints
-    family_hole: Ints
-    family_missing: Ints
-    family_within: Ints
-    family_deadline: Ints
-    family_deadline_offset: Ints
-    consumes: Ints
-    final_begins: Ints
-    final_ends: Ints
-    output_begins: Ints
-    output_program: Ints
-    member_begins: Ints
-    narrow: Ints
-    hole: Ints
-    threshold_tags: Ints
-    threshold_cells: Ints
-
-
-(
-    PROBE_STACK,
-    PROBE_ALL,
-    PROBE_KEY_AT,
-    PROBE_KEY_COLUMN,
-    PROBE_LOW,
-    PROBE_LOW_OFFSET,
-    PROBE_HIGH,
-    PROBE_HIGH_OFFSET,
-    PROBE_SWAPS,
-    PROBE_FILTER,
-) = range(10)
+def plan(family: Family, registry: Registry) -> None:
+    """Write a family into the tables."""
+    tree = family.rule.pattern
+    assert isinstance(tree, Tree)  # noqa: S101 (the caller chose the strategy)
+    _FamilyPlan(registry, family, family.rule, tree).write()
 
 
 @dataclass
-class Planner:
-    """Fills the tables, rule after rule."""
+class _FamilyPlan:
+    """The plan of one family."""
 
-    encoder: Encoder = field(default_factory=Encoder)
-
-    def __post_init__(self) -> None:
-        self.programs = Programs(self.encoder)
-        self.members: list[int] = []
-        self.member_begins: list[int] = [0]
-        self.holes: list[tuple[int, int, int, int]] = []
-        self.thresholds: list[tuple[int, int]] = []
-        self.predicates: dict[tuple[tuple[int, ...], int, bool], int] = {}
-        self.stacks: dict[tuple[int, int, int], int] = {}
-        self.terminators: list[int] = []
-        self.probes: list[tuple[int, ...]] = []
-        self.steps: list[tuple[int, int]] = []
-        self.registers: list[tuple[int, int, int]] = []
-        self.components: list[tuple[int, ...]] = []
-        self.component_begins: list[int] = [0]
-        self.consumes: list[int] = []
-        self.settings: list[tuple[int, ...]] = []
-        self.narrows: list[tuple[int, int]] = []
-        self.outputs: list[int] = []
-        self.output_begins: list[int] = [0]
-        self.layouts: list[tuple[Gathered | None, ...]] = []
-        self.labels: list[tuple[str, ...]] = []
-
-    def add(self, family: Family) -> None:
-        """Plan one family of rules whose patterns are trees."""
-        tree = family.rule.pattern
-        assert isinstance(tree, Tree)  # noqa: S101 (the caller chose the strategy)
-        _FamilyPlanner(self, family, family.rule, tree).plan()
-        self.members += family.members
-        self.member_begins.append(len(self.members))
-
-    def predicate(
-        self, predicate: EventPredicate, static: Expression | None, *, missing: bool
-    ) -> int:
-        """The number of a type and a condition that only speaks of the event itself."""
-        types = tuple(sorted(self.encoder.types.code(type_) for type_ in predicate.types))
-        program = -1
-        if static is not None:
-            program = self.programs.add(static, {}, _no_register, truth=True)
-        key = (types, program, missing)
-        return self.predicates.setdefault(key, len(self.predicates))
-
-    def stack(self, predicate: int, column: int, hole: int = -1) -> int:
-        """The number of the stack that keeps a predicate's events by a column; -1 is all.
-
-        With a hole, its entries know the members of the family that they satisfy.
-        """
-        return self.stacks.setdefault((predicate, column, hole), len(self.stacks))
-
-    def hole(self, relation: Relation, column: int, constants: Sequence[Value]) -> int:
-        """The number of a hole: what is compared (-1 is the value of a program), how, with what."""
-        begin = len(self.thresholds)
-        self.thresholds += [self.encoder.cell(value) for value in constants]
-        self.holes.append((_RELATIONS[relation], column, begin, len(self.thresholds)))
-        return len(self.holes) - 1
-
-    def tables(self) -> tuple[Tables, Code]:
-        """The tables of all rules so far."""
-        by_type = _lists(len(self.encoder.types))
-        for (types, _, _), number in self.predicates.items():
-            for type_ in types:
-                by_type[type_].append(number)
-        by_predicate = _lists(len(self.predicates))
-        for (predicate, _, _), number in self.stacks.items():
-            by_predicate[predicate].append(number)
-        ending = _lists(len(self.predicates))
-        for rule, predicate in enumerate(self.terminators):
-            ending[predicate].append(rule)
-        components, settings = _columns(self.components, 8), _columns(self.settings, 7)
-        registers, steps = _columns(self.registers, 3), _columns(self.steps, 2)
-        tables = Tables(
-            *_flat(by_type),
-            _array([program for _, program, _ in self.predicates]),
-            _array([int(missing) for _, _, missing in self.predicates]),
-            *_flat(by_predicate),
-            _array([column for _, column, _ in self.stacks]),
-            _array([hole for _, _, hole in self.stacks]),
-            *_flat(ending),
-            np.array(self.probes or [(0,) * 10], np.int64),
-            *steps,
-            *registers,
-            _array(self.component_begins),
-            *components,
-            *settings[:5],
-            _array(self.consumes),
-            *settings[5:],
-            _array(self.output_begins),
-            _array(self.outputs),
-            _array(self.member_begins),
-            np.array(self.narrows or [(0, 0)], np.int64),
-            np.array(self.holes or [(0, 0, 0, 0)], np.int64),
-            _array([tag for tag, _ in self.thresholds]),
-            _array([cell for _, cell in self.thresholds]),
-        )
-        return tables, self.programs.tables()
-
-
-@dataclass
-class _FamilyPlanner:
-    """Plans one family."""
-
-    planner: Planner
+    registry: Registry
     family: Family
     rule: Rule
     tree: Tree
 
-    def plan(self) -> None:
+    def write(self) -> None:
+        """Plan everything, then write it down."""
         tree = self.tree
         self.parameters = {binding.name: binding.value for binding in tree.bindings}
         self.ancestors = {part.label: self._path(part) for part in tree.components}
@@ -255,7 +94,8 @@ class _FamilyPlanner:
         self._attach_negations()
         self._attach_conditions()
         self._attach_outputs()
-        self._write(probes)
+        self._write_components(probes)
+        self._write_settings()
 
     def _sort_filters(self) -> None:
         """Decide every filter at the deepest component that it speaks of, if there is one."""
@@ -273,7 +113,7 @@ class _FamilyPlanner:
 
     def _inlined(self, node: N) -> N:
         """The expression with parameters replaced by what they stand for."""
-        return _mapped(node, lambda found: self._resolved(found))
+        return _mapped(node, self._resolved)
 
     # --- components ----------------------------------------------------------
 
@@ -287,7 +127,7 @@ class _FamilyPlanner:
         predicate = self._predicate(part.predicate)
         at = self.position[part.label]
         if at == 0:
-            self.planner.terminators.append(predicate)
+            self.registry.terminators.append(predicate)
             self.terminator_hole = hole
             probe = -1
         else:
@@ -301,16 +141,16 @@ class _FamilyPlanner:
 
     def _predicate(self, predicate: EventPredicate) -> int:
         static = [part for part in _solid(predicate.filter) if _is_static(part)]
-        return self.planner.predicate(predicate, conjunction(static), missing=self.rule.missing)
+        return self.registry.predicate(predicate, conjunction(static), missing=self.rule.missing)
 
     def _component_hole(self, part: Component) -> int:
         """The hole in a component's filter, or -1."""
         for condition in conjuncts(part.predicate.filter):
             if isinstance(condition, Comparison) and condition.right == HOLE:
                 assert isinstance(condition.left, Attribute)  # noqa: S101 (see families)
-                column = self.planner.encoder.columns.code(condition.left.name)
+                column = self.registry.encoder.columns.code(condition.left.name)
                 self.covers[self.position[part.label]] = _COVERS[condition.relation]
-                return self.planner.hole(condition.relation, column, self.family.constants)
+                return self.registry.hole(condition.relation, column, self.family.constants)
         return -1
 
     def _probe(
@@ -324,8 +164,8 @@ class _FamilyPlanner:
     ) -> tuple[int, list[Expression]]:
         """A probe, and the conditions that it does not take care of."""
         key, column, rest = self._key(dynamic)
-        stack = self.planner.stack(predicate, column, hole)
-        everything = self.planner.stack(predicate, -1, hole) if self.rule.missing else stack
+        stack = self.registry.stack(predicate, column, hole)
+        everything = self.registry.stack(predicate, -1, hole) if self.rule.missing else stack
         filter_ = -1
         if with_filter and rest:
             condition = conjunction(rest)
@@ -333,7 +173,7 @@ class _FamilyPlanner:
             filter_ = self._program(condition, truth=True)
         low, high = window.low, window.high
         swaps = bool(low and high and not (low.offset or high.offset) and low.label != high.label)
-        self.planner.probes.append(
+        self.registry.probes.append(
             (
                 stack,
                 everything,
@@ -344,7 +184,7 @@ class _FamilyPlanner:
                 filter_,
             )
         )
-        return len(self.planner.probes) - 1, rest
+        return len(self.registry.probes) - 1, rest
 
     def _instant(self, instant: Instant | None, none: int) -> tuple[int, int]:
         if instant is None:
@@ -353,7 +193,7 @@ class _FamilyPlanner:
 
     def _key(self, dynamic: list[Expression]) -> tuple[tuple[int, int], int, list[Expression]]:
         """The first equality of an own attribute with one that is bound becomes the key."""
-        columns = self.planner.encoder.columns
+        columns = self.registry.encoder.columns
         for index, condition in enumerate(dynamic):
             own, other = _equality(condition)
             if own is not None and other is not None and other.label is not None:
@@ -414,15 +254,15 @@ class _FamilyPlanner:
         for attribute in self.rule.output.attributes:
             value = self._inlined(attribute.value)
             if isinstance(value, Attribute) and value.label is not None:
-                column = self.planner.encoder.columns.code(value.name)
+                column = self.registry.encoder.columns.code(value.name)
                 layout.append(Gathered(self.position[value.label], column))
                 continue
             layout.append(None)
             self._compute_for([value], last, self.pick_steps[last])
-            self.planner.outputs.append(self._program(value, truth=False))
-        self.planner.output_begins.append(len(self.planner.outputs))
-        self.planner.layouts.append(tuple(layout))
-        self.planner.labels.append(tuple(part.label for part in self.ordered))
+            self.registry.outputs.append(self._program(value, truth=False))
+        self.registry.output_begins.append(len(self.registry.outputs))
+        self.registry.layouts.append(tuple(layout))
+        self.registry.labels.append(tuple(part.label for part in self.ordered))
 
     def _test_when_bound(self, condition: Expression) -> None:
         """Check a condition after the pick of the last event that it speaks of."""
@@ -440,9 +280,9 @@ class _FamilyPlanner:
     def _narrow(self, condition: Comparison, at: int, steps: list[list[tuple[int, int]]]) -> None:
         """Keep the members of the family whose constant fits a value."""
         self._compute_for([condition.left], at, steps[at])
-        hole = self.planner.hole(condition.relation, -1, self.family.constants)
-        self.planner.narrows.append((self._program(condition.left, truth=False), hole))
-        steps[at].append((NARROW, len(self.planner.narrows) - 1))
+        hole = self.registry.hole(condition.relation, -1, self.family.constants)
+        self.registry.narrows.append((self._program(condition.left, truth=False), hole))
+        steps[at].append((NARROW, len(self.registry.narrows) - 1))
 
     # --- aggregates ----------------------------------------------------------
 
@@ -473,9 +313,9 @@ class _FamilyPlanner:
             probe, _ = self._probe(predicate, aggregate.window, dynamic, with_filter=True)
             column = -1
             if aggregate.attribute is not None:
-                column = self.planner.encoder.columns.code(aggregate.attribute)
-            self.known_registers[aggregate] = len(self.planner.registers)
-            self.planner.registers.append((probe, _FUNCTIONS[aggregate.function], column))
+                column = self.registry.encoder.columns.code(aggregate.attribute)
+            self.known_registers[aggregate] = len(self.registry.registers)
+            self.registry.registers.append((probe, _FUNCTIONS[aggregate.function], column))
         return self.known_registers[aggregate]
 
     def _dynamic(self, predicate: EventPredicate) -> list[Expression]:
@@ -486,7 +326,7 @@ class _FamilyPlanner:
     # --- helpers -------------------------------------------------------------
 
     def _program(self, expression: Expression, *, truth: bool) -> int:
-        return self.planner.programs.add(expression, self.position, self._register, truth=truth)
+        return self.registry.programs.add(expression, self.position, self._register, truth=truth)
 
     def _path(self, part: Component) -> frozenset[str]:
         by_label = {other.label: other for other in self.tree.components}
@@ -503,12 +343,12 @@ class _FamilyPlanner:
                 return label
         return None
 
-    def _write(self, probes: list[int]) -> None:
-        planner = self.planner
+    def _write_components(self, probes: list[int]) -> None:
+        registry = self.registry
         for part, probe, cover, before, after in zip(
             self.ordered, probes, self.covers, self.candidate_steps, self.pick_steps, strict=True
         ):
-            planner.components.append(
+            registry.components.append(
                 (
                     probe,
                     _POLICIES[part.selection.policy],
@@ -518,11 +358,14 @@ class _FamilyPlanner:
                     *self._steps(after),
                 )
             )
-        planner.component_begins.append(len(planner.components))
+        registry.component_begins.append(len(registry.components))
+
+    def _write_settings(self) -> None:
+        registry = self.registry
         consumed = [self.position[label] for label in self.rule.consuming]
-        planner.consumes.append(sum(1 << at for at in set(consumed)))
+        registry.consumes.append(sum(1 << at for at in set(consumed)))
         deadline = self.tree.deadline
-        planner.settings.append(
+        registry.settings.append(
             (
                 self.terminator_hole,
                 int(self.rule.missing),
@@ -532,11 +375,13 @@ class _FamilyPlanner:
                 *self._steps(self.final_steps),
             )
         )
+        registry.members += self.family.members
+        registry.member_begins.append(len(registry.members))
 
     def _steps(self, steps: list[tuple[int, int]]) -> tuple[int, int]:
-        begin = len(self.planner.steps)
-        self.planner.steps += steps
-        return begin, len(self.planner.steps)
+        begin = len(self.registry.steps)
+        self.registry.steps += steps
+        return begin, len(self.registry.steps)
 
 
 def _equality(condition: Expression) -> tuple[Attribute | None, Attribute | None]:
@@ -594,26 +439,3 @@ def _mapped(node: N, change: Callable[[Any], Any], *, into_predicates: bool = Tr
             changes[item.name] = _mapped(value, change, into_predicates=into_predicates)
     changed = change(replace(node, **changes) if changes else node)
     return cast("N", changed)
-
-
-def _no_register(aggregate: Aggregate) -> int:
-    raise AssertionError("a static condition has no aggregate")
-
-
-def _lists(count: int) -> list[list[int]]:
-    return [[] for _ in range(count)]
-
-
-def _flat(lists: list[list[int]]) -> tuple[Ints, Ints]:
-    begins = np.zeros(len(lists) + 1, np.int64)
-    np.cumsum([len(items) for items in lists], out=begins[1:])
-    return begins, _array([item for items in lists for item in items])
-
-
-def _array(values: Sequence[int]) -> Ints:
-    return np.array(values if len(values) else [0], np.int64)
-
-
-def _columns(rows: Sequence[tuple[int, ...]], width: int) -> list[Ints]:
-    table = np.array(rows or [(0,) * width], np.int64)
-    return [np.ascontiguousarray(table[:, index]) for index in range(width)]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from cepheid.kernel.compiled import compiled, inlined
 from cepheid.kernel.machine import Machine, holds
-from cepheid.kernel.plan import (
+from cepheid.kernel.store import Store, head_of, is_consumed, key_of
+from cepheid.kernel.tables import (
     PROBE_ALL,
     PROBE_FILTER,
     PROBE_HIGH,
@@ -16,7 +17,6 @@ from cepheid.kernel.plan import (
     PROBE_STACK,
     PROBE_SWAPS,
 )
-from cepheid.kernel.store import Store, head_of, is_consumed, key_of
 from cepheid.kernel.values import BOOL, MISSING
 
 
@@ -39,9 +39,9 @@ def bounds(m: Machine, probe: int) -> tuple[int, int]:
 def _precedes(store: Store, one: int, other: int) -> bool:
     """The total order of stored events; rows are stored in it."""
     if store.ends[one] != store.ends[other]:
-        return store.ends[one] < store.ends[other]
+        return bool(store.ends[one] < store.ends[other])
     if store.starts[one] != store.starts[other]:
-        return store.starts[one] < store.starts[other]
+        return bool(store.starts[one] < store.starts[other])
     return one < other
 
 

@@ -191,12 +191,12 @@ def run(
         operation, first = code.operations[at], code.first[at]
         if operation == CONST or operation == OWN or operation == BOUND or operation == REGISTER:
             if operation == CONST:
-                tag, cell = np.int64(code.constant_tags[first]), code.constant_cells[first]
+                tag, cell = int(code.constant_tags[first]), code.constant_cells[first]
             elif operation == OWN:
-                tag, cell = np.int64(tags[first, own]), cells[first, own]
+                tag, cell = int(tags[first, own]), cells[first, own]
             elif operation == BOUND:
                 row, column = frame.rows[first], code.second[at]
-                tag, cell = np.int64(tags[column, row]), cells[column, row]
+                tag, cell = int(tags[column, row]), cells[column, row]
             else:
                 tag, cell = frame.register_tags[first], frame.register_cells[first]
             stack_tags[depth], ints[depth] = tag, cell

@@ -7,10 +7,9 @@ order of events, so that what has expired is always a front part of them.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from cepheid.kernel.compiled import compiled, inlined
 from cepheid.kernel.values import DOUBLE, INT, Ints, Tags, as_float
@@ -56,18 +55,18 @@ def new_store(columns: int) -> Store:
     def ints(size: int) -> Ints:
         return np.zeros(size, np.int64)
 
-    return Store(
-        ints(_ROOM),
-        ints(_ROOM),
-        ints(_ROOM),
-        np.zeros((columns, _ROOM), np.uint8),
-        np.zeros((columns, _ROOM), np.int64),
-        *(ints(_ROOM) for _ in _ENTRY_ARRAYS),
-        *(ints(_ROOM) for _ in _LIST_ARRAYS),
-        np.full(2 * _ROOM, -1, np.int64),
-        np.full(_ROOM, -1, np.int64),
-        ints(_ROOM),
-        ints(8),
+    return Store._make(
+        (
+            *(ints(_ROOM) for _ in range(3)),
+            np.zeros((columns, _ROOM), np.uint8),
+            np.zeros((columns, _ROOM), np.int64),
+            *(ints(_ROOM) for _ in _ENTRY_ARRAYS),
+            *(ints(_ROOM) for _ in _LIST_ARRAYS),
+            np.full(2 * _ROOM, -1, np.int64),
+            np.full(_ROOM, -1, np.int64),
+            ints(_ROOM),
+            ints(8),
+        )
     )
 
 
@@ -99,9 +98,7 @@ def with_room_to_consume(store: Store) -> Store:
     return grown
 
 
-def _grown(
-    store: Store, names: tuple[str, ...], needed: int
-) -> dict[str, npt.NDArray[np.int64] | npt.NDArray[np.uint8]]:
+def _grown(store: Store, names: tuple[str, ...], needed: int) -> dict[str, Any]:
     size = getattr(store, names[0]).shape[-1]
     if needed <= size:
         return {}
@@ -168,7 +165,7 @@ def hashed(stack: int, tag: int, cell: int, mask: int) -> int:
     """A slot for a stack and a key."""
     mixed = (np.uint64(cell) ^ (np.uint64(stack) << np.uint64(40)) ^ np.uint64(tag)) * _MIX
     mixed ^= mixed >> np.uint64(29)
-    return np.int64((mixed * _MIX) >> np.uint64(20)) & mask
+    return int((mixed * _MIX) >> np.uint64(20)) & mask
 
 
 @compiled

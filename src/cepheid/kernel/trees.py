@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -13,7 +14,7 @@ from cepheid.kernel.expand import expand, spread, spread_tags
 from cepheid.kernel.families import families
 from cepheid.kernel.lazy import CONSUMED_FULL, DONE, MATCHES_FULL, decide, feed
 from cepheid.kernel.machine import Machine, room_for_matches, room_to_search
-from cepheid.kernel.plan import Planner
+from cepheid.kernel.plan import plan
 from cepheid.kernel.programs import new_frame
 from cepheid.kernel.store import (
     MATCH_ROWS,
@@ -25,6 +26,7 @@ from cepheid.kernel.store import (
     with_room,
     with_room_to_consume,
 )
+from cepheid.kernel.tables import Registry, Tables
 from cepheid.kernel.values import Ints, Tags
 
 
@@ -61,23 +63,21 @@ class TreeKernel:
     """Holds the tables and the state of rules whose patterns are trees."""
 
     def __init__(self, rules: Sequence[Rule], encoder: Encoder | None = None) -> None:
-        self.planner = Planner(encoder or Encoder())
+        self.registry = Registry(encoder or Encoder())
         self.retention = _retention(rules)
         self._families = families(rules)
         for family in self._families:
-            self.planner.add(family)
-        tables, code = self.planner.tables()
+            plan(family, self.registry)
+        tables, code = self.registry.tables()
         self._widths = np.diff(tables.component_begins[: len(self._families) + 1])
         self._computed = np.diff(tables.output_begins[: len(self._families) + 1])
-        self._entries = _entries_by_type(
-            tables.predicate_begins, tables.predicate_of_type, tables.stack_begins
-        )
+        self._entries = _entries_by_type(tables)
         width = int(max(self._widths, default=1))
         self._machine = Machine(
             tables,
             code,
-            new_store(max(1, len(self.planner.encoder.columns))),
-            new_frame(width, len(self.planner.registers)),
+            new_store(max(1, len(self.registry.encoder.columns))),
+            new_frame(width, len(self.registry.registers)),
             room_for_matches(1 << 14),
             room_to_search(256, width),
             np.zeros(1, np.int64),
@@ -137,7 +137,7 @@ class TreeKernel:
         known = batch.types[batch.types >= 0]
         entries = int(self._entries[known].sum())
         store = with_room(store, len(known) + 1, entries)
-        ranks = self.planner.encoder.texts.ranks()
+        ranks = self.registry.encoder.texts.ranks()
         self._machine = self._machine._replace(store=store, ranks=ranks)
 
     def _make_room(self, status: int) -> None:
@@ -189,7 +189,7 @@ class TreeKernel:
         tags, cells = self._values(portion)
         total = int((portion.highs - portion.lows).sum())
         found = Found(
-            self.planner.labels[portion.family],
+            self.registry.labels[portion.family],
             np.empty(total, np.int64),
             np.empty(total, np.int64),
             np.empty((origins.shape[1], total), np.int64),
@@ -204,7 +204,7 @@ class TreeKernel:
 
     def _values(self, portion: _Waiting) -> tuple[Tags, Ints]:
         """The values of the output attributes, by attribute: gathered, or computed before."""
-        layout, store = self.planner.layouts[portion.family], self._machine.store
+        layout, store = self.registry.layouts[portion.family], self._machine.store
         tags = np.zeros((len(layout), len(portion.times)), np.uint8)
         cells = np.zeros((len(layout), len(portion.times)), np.int64)
         computed = 0
@@ -237,13 +237,12 @@ def _begins(lengths: Ints) -> Ints:
     return begins
 
 
-def _entries_by_type(begins: Ints, predicates: Ints, stack_begins: Ints) -> Ints:
+def _entries_by_type(tables: Tables) -> Ints:
     """How many entries an event of each type may need."""
-    stacks = np.diff(stack_begins)
-    return np.array(
-        [int(stacks[predicates[a:b]].sum()) for a, b in zip(begins[:-1], begins[1:], strict=True)],
-        np.int64,
-    )
+    stacks = np.diff(tables.stack_begins)
+    of_type = tables.predicate_of_type
+    sums = [int(stacks[of_type[a:b]].sum()) for a, b in pairwise(tables.predicate_begins)]
+    return np.array(sums, np.int64)
 
 
 def _retention(rules: Sequence[Rule]) -> int | None:
