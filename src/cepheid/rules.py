@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, overload
 
 from cepheid.algebra import Rule
+from cepheid.automaton import compile_rule, draw_svg, explained
 from cepheid.check import check
 from cepheid.errors import EventError, Problem, Report, RuleError, Source, did_you_mean
 from cepheid.events import CompositeEvent, Event, Kind, Schema, Value
@@ -91,6 +92,45 @@ class Rules:
         end = None if until is None else clock.read(until)
         found = evaluate(self.rules, given, schema=self.schema, until=end, failures=failures).events
         return list(found) if as_events else [to_record(event, clock) for event in found]
+
+    def explain(self) -> str:
+        """The automaton and the plan of every rule, as text.
+
+        The plan says what is filtered first, what partitions the events, what is stored for how
+        long, which strategy runs, and what could grow without bound.
+
+        >>> rules = load("define Visit as [a: Door] ; [b: Person]", language="core")
+        >>> print(rules.explain())
+        Visit → Visit: detector, eager
+        <BLANKLINE>
+          ○ S0
+          │ Door
+          ▼
+          ○ S1 a         looks at Person
+          │ Person
+          │ strongly after
+          ▼
+          ◎ S2 b
+        <BLANKLINE>
+        plan
+          strategy  eager: each event moves the branches whose state looks at it, and may start one
+          filter    Door: all
+                    Person: all
+          partition none: all events may meet
+          store     Door: for ever (a)
+                    Person: not at all (b)
+          unbounded live branches: one that waits is kept until an event or timer decides it
+        """
+        return "\n\n\n".join(explained(compile_rule(rule)) for rule in self.rules)
+
+    def svg(self) -> str:
+        """A picture of the automata of all rules, below each other, as the text of an SVG file.
+
+        >>> rules = load("define Visit as [a: Door] ; [b: Person]", language="core")
+        >>> rules.svg().startswith("<svg ")
+        True
+        """
+        return draw_svg(compile_rule(rule) for rule in self.rules)
 
     def text(self) -> str:
         """The rules as text, each in its own language, so that it reads as the same rules."""

@@ -1,4 +1,4 @@
-"""The command `cepheid`: check rules, run their tests."""
+"""The command `cepheid`: check rules, explain them, run their tests."""
 
 from cepheid.cli.main import main
 

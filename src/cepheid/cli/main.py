@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from cepheid.cli.check import check_command
+from cepheid.cli.explain import FORMATS, explain_command
 from cepheid.cli.test import test_command
 from cepheid.languages import LANGUAGES
 from cepheid.testing import RUNTIMES
@@ -20,6 +21,12 @@ examples:
   cepheid check rules/                  every rule file below a folder
   cepheid check q.txt --language sase   a file with another ending
   cepheid check rules/ --schema events.schema
+"""
+_EXPLAIN_HELP = """\
+examples:
+  cepheid explain fire.tesla                             automata and plans as text
+  cepheid explain rules/ --rule R1                       one rule only
+  cepheid explain rules/ --format svg > rules.svg        a picture
 """
 _TEST_HELP = """\
 examples:
@@ -51,6 +58,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"cepheid {version}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     _add_check(commands)
+    _add_explain(commands)
     _add_test(commands)
     return parser
 
@@ -62,10 +70,27 @@ def _add_check(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         epilog=_CHECK_HELP,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
+    _add_rules(command)
+    command.set_defaults(run=check_command)
+
+
+def _add_explain(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    command = commands.add_parser(
+        "explain",
+        help="show the automaton and the plan of rules",
+        epilog=_EXPLAIN_HELP,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    _add_rules(command)
+    command.add_argument("--format", choices=list(FORMATS), default="text")
+    command.add_argument("--rule", metavar="NAME", help="this rule only")
+    command.set_defaults(run=explain_command)
+
+
+def _add_rules(command: argparse.ArgumentParser) -> None:
     command.add_argument("rules", nargs="+", type=Path, metavar="RULES", help="files or folders")
     command.add_argument("--language", choices=list(LANGUAGES), help="instead of the file's ending")
     command.add_argument("--schema", type=Path, help="a file that declares the event types")
-    command.set_defaults(run=check_command)
 
 
 def _add_test(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:

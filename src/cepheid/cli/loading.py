@@ -1,0 +1,30 @@
+"""Reading the rules that a command names; what is wrong is told on standard error."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from cepheid.errors import CepheidError, RuleError
+from cepheid.rules import Rules, load
+
+
+def loaded(options: argparse.Namespace) -> Rules | None:
+    """The rules that a command names; None when they cannot be used."""
+    try:
+        schema = options.schema.read_text("utf-8-sig") if options.schema else None
+        return load(options.rules, language=options.language, schema=schema)
+    except RuleError as error:
+        print(error, file=sys.stderr)
+        print(f"\n{count(len(error.problems), 'error')}", file=sys.stderr)
+    except CepheidError as error:
+        print(f"error: schema {options.schema}: {error}", file=sys.stderr)
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
+        print(f"error: schema {options.schema} cannot be read: {reason}", file=sys.stderr)
+    return None
+
+
+def count(number: int, noun: str) -> str:
+    """A number with its noun, which is in the plural unless there is one."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"
