@@ -56,7 +56,8 @@ class Link:
             return self.left.x - (text + 22 if left else 8), self.left.x + (
                 8 if left else text + 22
             )
-        return self.left.x - 4, max(self.right.x, self.left.x + text + 8) + 8
+        # Lines that meet at a box leave it on different halves, so they may share a level.
+        return self.left.x + 1, max(self.right.x - 1, self.left.x + text + 16)
 
     @property
     def height(self) -> float:

@@ -81,7 +81,7 @@ def _links(automaton: Automaton, prefix: str) -> Iterator[str]:
         yield _link(prefix, hanging.ends(automaton), hanging.text, hanging.colour)
     for join in automaton.joins:
         name = "the same event" if join.tie is Tie.SHARED else "a pair"
-        for one, other in zip(join.states, join.states[1:], strict=False):
+        for one, other in join.pairs():
             yield _link(prefix, [one, other], name, "gray40")
 
 

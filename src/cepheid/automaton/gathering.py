@@ -30,6 +30,7 @@ from cepheid.automaton.model import (
     Arrival,
     Automaton,
     Form,
+    Guard,
     Lane,
     Limit,
     Stage,
@@ -149,8 +150,9 @@ class _Gathering:
 
 def _step(leaf: Take | Accumulate | Pick, step: Transition) -> Transition:
     if isinstance(leaf, Pick):
-        predicate = EventPredicate(leaf.types, leaf.condition)
-        return replace(step, trigger=Arrival((predicate,)), index=leaf.index)
+        # The i-th event is found first and judged then, so its condition is no filter.
+        arrival, guard = Arrival((EventPredicate(leaf.types),)), Guard(condition=leaf.condition)
+        return replace(step, trigger=arrival, index=leaf.index, guard=guard)
     step = replace(step, trigger=Arrival((leaf.predicate,)))
     if isinstance(leaf, Take):
         return replace(step, times=leaf.count)

@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Iterable, Iterator
 
 from cepheid.automaton import words
-from cepheid.automaton.model import Automaton, Stage, State, Tie
+from cepheid.automaton.model import Automaton, Stage, State, Tie, lane_of
 
 _PLAIN = frozenset(" .,()/=+*$_…'")
 _WIDTH = 36
@@ -79,9 +79,9 @@ def _notes(automaton: Automaton, ids: dict[str, str]) -> dict[str, list[str]]:
         found.setdefault(ids[name], []).extend(_lines([hanging.text]))
     for join in automaton.joins:
         why = "the same event in" if join.tie is Tie.SHARED else "a pair with"
-        for name in join.states[:1]:
-            others = ", ".join(other for other in join.states if other != name)
-            found.setdefault(ids[name], []).extend(_lines([f"{why} {others}"]))
+        name = join.states[0]
+        others = ", ".join(other for other in join.states if lane_of(other) != lane_of(name))
+        found.setdefault(ids[name], []).extend(_lines([f"{why} {others}"]))
     for text in words.footnotes(automaton):
         found.setdefault(ids[last], []).extend(_lines([text]))
     return found

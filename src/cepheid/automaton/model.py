@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import pairwise
 
 from cepheid.algebra import (
     CountWindow,
@@ -186,6 +187,15 @@ class Join:
 
     tie: Tie
     states: tuple[str, ...]
+
+    def pairs(self) -> list[tuple[str, str]]:
+        """Neighbours in different lanes, as a drawing connects them."""
+        return [(a, b) for a, b in pairwise(self.states) if lane_of(a) != lane_of(b)]
+
+
+def lane_of(name: str) -> str:
+    """The name of the lane in which a state stands."""
+    return name.rpartition(".")[0]
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,11 +7,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from cepheid.automaton import below, words
 from cepheid.automaton.below import Link
 from cepheid.automaton.layout import Box, LaneLayout, Route
-from cepheid.automaton.model import Automaton, Form, Lane, Stage, State, Tie, Transition
+from cepheid.automaton.model import (
+    Automaton,
+    Form,
+    Lane,
+    Stage,
+    State,
+    Tie,
+    Transition,
+    lane_of,
+)
 from cepheid.automaton.pen import FONT, Pen, number, width, wrap
 
 PAPER, INK, SOFT, EDGE = "#fbfaf7", "#2b2922", "#5d584c", "#3c3930"
@@ -323,12 +333,13 @@ class _Card:
     def _draw_joins(self, pen: Pen) -> None:
         boxes = {name: box for layout in self.lanes for name, box in layout.boxes.items()}
         for join in self.automaton.joins:
-            for one, other in zip(join.states, join.states[1:], strict=False):
-                self._draw_join(pen, boxes[one], boxes[other], join.tie)
+            word = "same event" if join.tie is Tie.SHARED else "a pair"
+            for one, other in pairwise(join.states):
+                text = word if lane_of(one) != lane_of(other) else ""
+                self._draw_join(pen, boxes[one], boxes[other], text)
 
-    def _draw_join(self, pen: Pen, upper: Box, lower: Box, tie: Tie) -> None:
+    def _draw_join(self, pen: Pen, upper: Box, lower: Box, text: str) -> None:
         """A dashed line around the right side of both states, or straight down between others."""
-        text = "same event" if tie is Tie.SHARED else "a pair"
         if upper.column < self.last:
             x = max(upper.x - upper.width / 2, lower.x - lower.width / 2) + 8
             start, end = upper.y + upper.height / 2, lower.y - lower.height / 2
@@ -403,8 +414,9 @@ class _Card:
         if state.stage is Stage.END:
             wide, high = box.width - 7, box.height - 7
             pen.box(left + 3.5, top + 3.5, wide, high, rx=9, fill="#fdebc8", stroke=EDGE)
-        y = top + 22
-        for place, text in enumerate(self._inside(state)):
+        lines = self._inside(state)
+        y = box.y + 5 - (len(lines) - 1) * _LINE / 2
+        for place, text in enumerate(lines):
             colour, font, weight = (SOFT, _SMALL, "400") if place else (INK, 13.5, "600")
             pen.text(box.x, y, text, colour, font, text_anchor="middle", font_weight=weight)
             y += _LINE

@@ -10,7 +10,16 @@ import textwrap
 from collections.abc import Iterable
 
 from cepheid.automaton import words
-from cepheid.automaton.model import Automaton, Form, Lane, Stage, State, Tie, Transition
+from cepheid.automaton.model import (
+    Automaton,
+    Form,
+    Lane,
+    Stage,
+    State,
+    Tie,
+    Transition,
+    lane_of,
+)
 
 WIDTH = 96
 _SIGNS = {Stage.END: "◎", Stage.FORK: "╤", Stage.JOIN: "╧", Stage.CHOICE: "◇"}
@@ -120,7 +129,7 @@ def _shared(automaton: Automaton, state: State) -> list[str]:
     found = []
     for join in automaton.joins:
         if state.name in join.states and join.tie is Tie.SHARED:
-            others = [name.rpartition(".")[0] for name in join.states if name != state.name]
+            others = [lane_of(name) for name in join.states if name != state.name]
             found.append(f"the same event as in {', '.join(others)}")
     return found
 
