@@ -13,7 +13,7 @@ COMPILE := pip compile pyproject.toml --quiet --universal --python-version 3.11 
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-long lint format lock clean
+.PHONY: help demo test test-long bench lint format lock clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -26,6 +26,9 @@ test: $(READY) ## Run all tests, doctests and documentation examples
 
 test-long: $(READY) ## Run the property tests with 20000 examples each
 	@CEPHEID_EXAMPLES=20000 $(BIN)/pytest -n $(WORKERS) -m "property"
+
+bench: $(READY) ## Measure the kernel on T-Rex's scenarios, with checked counts
+	@$(BIN)/python bench/kernel.py
 
 lint: $(READY) ## Check format, lint and types
 	@$(BIN)/ruff format --check

@@ -1,0 +1,441 @@
+"""Planning: a family of rules whose patterns are trees, written into the tables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any, TypeVar, cast
+
+from cepheid.algebra import (
+    Aggregate,
+    Attribute,
+    Comparison,
+    Component,
+    EventPredicate,
+    Expression,
+    Function,
+    Instant,
+    Literal,
+    Node,
+    Parameter,
+    Policy,
+    Relation,
+    Rule,
+    Tree,
+    Window,
+    conjunction,
+    conjuncts,
+    find,
+    labels_of,
+    parameters_of,
+    surface,
+)
+from cepheid.events import Value
+from cepheid.kernel.families import HOLE, Family
+from cepheid.kernel.tables import (
+    ABSENT,
+    COMPUTE,
+    EXACT,
+    NARROW,
+    NO_HIGH,
+    NO_LOW,
+    PREFIX,
+    SPAN,
+    SUFFIX,
+    TEST,
+    Gathered,
+    Registry,
+)
+
+_COVERS = {
+    Relation.GREATER: PREFIX,
+    Relation.AT_LEAST: PREFIX,
+    Relation.LESS: SUFFIX,
+    Relation.AT_MOST: SUFFIX,
+    Relation.EQUAL: EXACT,
+}
+_POLICIES = {policy: code for code, policy in enumerate(Policy)}
+_FUNCTIONS = {function: code for code, function in enumerate(Function)}
+
+N = TypeVar("N", bound=Node)
+
+
+def plan(family: Family, registry: Registry) -> None:
+    """Write a family into the tables."""
+    tree = family.rule.pattern
+    assert isinstance(tree, Tree)  # noqa: S101 (the caller chose the strategy)
+    _FamilyPlan(registry, family, family.rule, tree).write()
+
+
+@dataclass
+class _FamilyPlan:
+    """The plan of one family."""
+
+    registry: Registry
+    family: Family
+    rule: Rule
+    tree: Tree
+
+    def write(self) -> None:
+        """Plan everything, then write it down."""
+        tree = self.tree
+        self.parameters = {binding.name: binding.value for binding in tree.bindings}
+        self.ancestors = {part.label: self._path(part) for part in tree.components}
+        self.ordered = sorted(tree.components, key=lambda part: len(self.ancestors[part.label]))
+        self.position = {part.label: index for index, part in enumerate(self.ordered)}
+        self.known_registers: dict[Aggregate, int] = {}
+        self.candidate_steps: list[list[tuple[int, int]]] = [[] for _ in self.ordered]
+        self.pick_steps: list[list[tuple[int, int]]] = [[] for _ in self.ordered]
+        self.final_steps: list[tuple[int, int]] = []
+        self.terminator_hole = -1
+        self.covers = [-1 for _ in self.ordered]
+        self._sort_filters()
+        probes = [self._component(part) for part in self.ordered]
+        self._attach_negations()
+        self._attach_conditions()
+        self._attach_outputs()
+        self._write_components(probes)
+        self._write_settings()
+
+    def _sort_filters(self) -> None:
+        """Decide every filter at the deepest component that it speaks of, if there is one."""
+        self.early: dict[str, list[Expression]] = {part.label: [] for part in self.ordered}
+        for part in self.tree.components:
+            for condition in _solid(part.predicate.filter):
+                if _is_static(condition):
+                    continue
+                absolute = _relabelled(self._inlined(condition), None, part.label)
+                deepest = self._deepest(labels_of(absolute) | {part.label})
+                if deepest is None:
+                    self._test_when_bound(absolute)
+                else:
+                    self.early[deepest].append(_relabelled(absolute, deepest, None))
+
+    def _inlined(self, node: N) -> N:
+        """The expression with parameters replaced by what they stand for."""
+        return _mapped(node, self._resolved)
+
+    # --- components ----------------------------------------------------------
+
+    def _component(self, part: Component) -> int:
+        hole = self._component_hole(part)
+        early = self.early[part.label] + [
+            Comparison(Relation.EQUAL, Attribute(None, test.attribute), value)
+            for test in self.tree.equivalences
+            for value in self._equivalent_value(part, test.attribute)
+        ]
+        predicate = self._predicate(part.predicate)
+        at = self.position[part.label]
+        if at == 0:
+            self.registry.terminators.append(predicate)
+            self.terminator_hole = hole
+            probe = -1
+        else:
+            assert part.window is not None  # noqa: S101 (only the terminator has no window)
+            probe, early = self._probe(predicate, part.window, early, hole=hole)
+        for condition in early:
+            self._test(condition, at, self.candidate_steps)
+        if self.tree.within is not None:
+            self.pick_steps[at].append((SPAN, at))
+        return probe
+
+    def _predicate(self, predicate: EventPredicate) -> int:
+        static = [part for part in _solid(predicate.filter) if _is_static(part)]
+        return self.registry.predicate(predicate, conjunction(static), missing=self.rule.missing)
+
+    def _component_hole(self, part: Component) -> int:
+        """The hole in a component's filter, or -1."""
+        for condition in conjuncts(part.predicate.filter):
+            if isinstance(condition, Comparison) and condition.right == HOLE:
+                assert isinstance(condition.left, Attribute)  # noqa: S101 (see families)
+                column = self.registry.encoder.columns.code(condition.left.name)
+                self.covers[self.position[part.label]] = _COVERS[condition.relation]
+                return self.registry.hole(condition.relation, column, self.family.constants)
+        return -1
+
+    def _probe(
+        self,
+        predicate: int,
+        window: Window,
+        dynamic: list[Expression],
+        *,
+        with_filter: bool = False,
+        hole: int = -1,
+    ) -> tuple[int, list[Expression]]:
+        """A probe, and the conditions that it does not take care of."""
+        key, column, rest = self._key(dynamic)
+        stack = self.registry.stack(predicate, column, hole)
+        everything = self.registry.stack(predicate, -1, hole) if self.rule.missing else stack
+        filter_ = -1
+        if with_filter and rest:
+            condition = conjunction(rest)
+            assert condition is not None  # noqa: S101 (rest is not empty)
+            filter_ = self._program(condition, truth=True)
+        low, high = window.low, window.high
+        swaps = bool(low and high and not (low.offset or high.offset) and low.label != high.label)
+        self.registry.probes.append(
+            (
+                stack,
+                everything,
+                *key,
+                *self._instant(low, NO_LOW),
+                *self._instant(high, NO_HIGH),
+                int(swaps),
+                filter_,
+            )
+        )
+        return len(self.registry.probes) - 1, rest
+
+    def _instant(self, instant: Instant | None, none: int) -> tuple[int, int]:
+        if instant is None:
+            return -1, none
+        return self.position[instant.label], instant.offset
+
+    def _key(self, dynamic: list[Expression]) -> tuple[tuple[int, int], int, list[Expression]]:
+        """The first equality of an own attribute with one that is bound becomes the key."""
+        columns = self.registry.encoder.columns
+        for index, condition in enumerate(dynamic):
+            own, other = _equality(condition)
+            if own is not None and other is not None and other.label is not None:
+                rest = dynamic[:index] + dynamic[index + 1 :]
+                bound = (self.position[other.label], columns.code(other.name))
+                return bound, columns.code(own.name), rest
+        return (-1, -1), -1, list(dynamic)
+
+    def _resolved(self, node: Node) -> Node:
+        """What a parameter stands for, without parameters; anything else as it is."""
+        if not isinstance(node, Parameter) or node == HOLE:
+            return node
+        return self._inlined(self.parameters[node.name])
+
+    # --- what must hold ------------------------------------------------------
+
+    def _attach_negations(self) -> None:
+        for negation in self.tree.negations:
+            equal = [
+                Comparison(Relation.EQUAL, Attribute(None, test.attribute), other)
+                for test in self.tree.equivalences
+                for other in self._equivalent_values(test.attribute, test.value)
+            ]
+            dynamic = self._dynamic(negation.predicate)
+            predicate = self._predicate(negation.predicate)
+            labels = negation.window.labels | frozenset[str]().union(
+                *(labels_of(condition) for condition in (*dynamic, *equal))
+            )
+            deepest = self._deepest(labels)
+            at = max(self.position[label] for label in labels)
+            steps = self.candidate_steps if deepest is not None else self.pick_steps
+            where = self.final_steps if self.tree.deadline is not None else steps[at]
+            self._compute_for([*dynamic, *equal], at, where)
+            probe, _ = self._probe(predicate, negation.window, [*dynamic, *equal], with_filter=True)
+            where.append((ABSENT, probe))
+
+    def _equivalent_value(self, part: Component, attribute: str) -> list[Expression]:
+        """What an equivalence test compares a component with first: its parent, to be the key."""
+        return [] if part.parent is None else [Attribute(part.parent, attribute)]
+
+    def _equivalent_values(self, attribute: str, value: Value | None) -> list[Expression]:
+        fixed: list[Expression] = [] if value is None else [Literal(value)]
+        return fixed + [Attribute(part.label, attribute) for part in self.ordered]
+
+    def _attach_conditions(self) -> None:
+        for condition in self.tree.conditions:
+            self._test_when_bound(self._inlined(condition))
+        for test in self.tree.equivalences:
+            values = self._equivalent_values(test.attribute, test.value)
+            for index, one in enumerate(values):
+                for other in values[index + 1 :]:
+                    self._test_when_bound(Comparison(Relation.EQUAL, one, other))
+
+    def _attach_outputs(self) -> None:
+        """Plain attributes are gathered later; other values are computed with the match."""
+        last = len(self.ordered) - 1
+        layout: list[Gathered | None] = []
+        for attribute in self.rule.output.attributes:
+            value = self._inlined(attribute.value)
+            if isinstance(value, Attribute) and value.label is not None:
+                column = self.registry.encoder.columns.code(value.name)
+                layout.append(Gathered(self.position[value.label], column))
+                continue
+            layout.append(None)
+            self._compute_for([value], last, self.pick_steps[last])
+            self.registry.outputs.append(self._program(value, truth=False))
+        self.registry.output_begins.append(len(self.registry.outputs))
+        self.registry.layouts.append(tuple(layout))
+        self.registry.labels.append(tuple(part.label for part in self.ordered))
+
+    def _test_when_bound(self, condition: Expression) -> None:
+        """Check a condition after the pick of the last event that it speaks of."""
+        labels = labels_of(condition)
+        at = max((self.position[label] for label in labels), default=0)
+        self._test(condition, at, self.pick_steps)
+
+    def _test(self, condition: Expression, at: int, steps: list[list[tuple[int, int]]]) -> None:
+        if isinstance(condition, Comparison) and condition.right == HOLE:
+            self._narrow(condition, at, steps)
+            return
+        self._compute_for([condition], at, steps[at])
+        steps[at].append((TEST, self._program(condition, truth=True)))
+
+    def _narrow(self, condition: Comparison, at: int, steps: list[list[tuple[int, int]]]) -> None:
+        """Keep the members of the family whose constant fits a value."""
+        self._compute_for([condition.left], at, steps[at])
+        hole = self.registry.hole(condition.relation, -1, self.family.constants)
+        self.registry.narrows.append((self._program(condition.left, truth=False), hole))
+        steps[at].append((NARROW, len(self.registry.narrows) - 1))
+
+    # --- aggregates ----------------------------------------------------------
+
+    def _compute_for(
+        self, expressions: Sequence[Expression], at: int, steps: list[tuple[int, int]]
+    ) -> None:
+        """Have the aggregates that expressions use computed before they are used."""
+        for aggregate in self._aggregates(expressions):
+            bound_at = max(self.position[label] for label in labels_of(aggregate))
+            filters = conjuncts(aggregate.predicate.filter)
+            target = steps if bound_at >= at else self.pick_steps[bound_at]
+            self._compute_for(filters, bound_at, target)
+            step = (COMPUTE, self._register(aggregate))
+            if step not in target:
+                target.append(step)
+
+    def _aggregates(self, expressions: Sequence[Expression]) -> list[Aggregate]:
+        found: list[Aggregate] = []
+        for expression in expressions:
+            found += (node for node in surface(expression) if isinstance(node, Aggregate))
+        return found
+
+    def _register(self, aggregate: Aggregate) -> int:
+        """The number of the register that holds an aggregate."""
+        if aggregate not in self.known_registers:
+            dynamic = self._dynamic(aggregate.predicate)
+            predicate = self._predicate(aggregate.predicate)
+            probe, _ = self._probe(predicate, aggregate.window, dynamic, with_filter=True)
+            column = -1
+            if aggregate.attribute is not None:
+                column = self.registry.encoder.columns.code(aggregate.attribute)
+            self.known_registers[aggregate] = len(self.registry.registers)
+            self.registry.registers.append((probe, _FUNCTIONS[aggregate.function], column))
+        return self.known_registers[aggregate]
+
+    def _dynamic(self, predicate: EventPredicate) -> list[Expression]:
+        """The conditions of a negation or an aggregate that speak of other events too."""
+        parts = conjuncts(predicate.filter)
+        return [self._inlined(part) for part in parts if not _is_static(part)]
+
+    # --- helpers -------------------------------------------------------------
+
+    def _program(self, expression: Expression, *, truth: bool) -> int:
+        return self.registry.programs.add(expression, self.position, self._register, truth=truth)
+
+    def _path(self, part: Component) -> frozenset[str]:
+        by_label = {other.label: other for other in self.tree.components}
+        path: list[str] = []
+        parent = part.parent
+        while parent is not None:
+            path.append(parent)
+            parent = by_label[parent].parent
+        return frozenset(path)
+
+    def _deepest(self, labels: frozenset[str]) -> str | None:
+        for label in labels:
+            if labels <= self.ancestors[label] | {label}:
+                return label
+        return None
+
+    def _write_components(self, probes: list[int]) -> None:
+        registry = self.registry
+        for part, probe, cover, before, after in zip(
+            self.ordered, probes, self.covers, self.candidate_steps, self.pick_steps, strict=True
+        ):
+            registry.components.append(
+                (
+                    probe,
+                    _POLICIES[part.selection.policy],
+                    part.selection.count,
+                    cover,
+                    *self._steps(before),
+                    *self._steps(after),
+                )
+            )
+        registry.component_begins.append(len(registry.components))
+
+    def _write_settings(self) -> None:
+        registry = self.registry
+        consumed = [self.position[label] for label in self.rule.consuming]
+        registry.consumes.append(sum(1 << at for at in set(consumed)))
+        deadline = self.tree.deadline
+        registry.settings.append(
+            (
+                self.terminator_hole,
+                int(self.rule.missing),
+                -1 if self.tree.within is None else self.tree.within,
+                -1 if deadline is None else self.position[deadline.label],
+                0 if deadline is None else deadline.offset,
+                *self._steps(self.final_steps),
+            )
+        )
+        registry.members += self.family.members
+        registry.member_begins.append(len(registry.members))
+
+    def _steps(self, steps: list[tuple[int, int]]) -> tuple[int, int]:
+        begin = len(self.registry.steps)
+        self.registry.steps += steps
+        return begin, len(self.registry.steps)
+
+
+def _equality(condition: Expression) -> tuple[Attribute | None, Attribute | None]:
+    """The own and the bound attribute that a condition says are equal, if it says so."""
+    if not isinstance(condition, Comparison) or condition.relation is not Relation.EQUAL:
+        return None, None
+    for own, other in ((condition.left, condition.right), (condition.right, condition.left)):
+        if isinstance(own, Attribute) and isinstance(other, Attribute) and own.label is None:
+            return (own, other) if other.label is not None else (None, None)
+    return None, None
+
+
+def _solid(condition: Expression | None) -> list[Expression]:
+    """The conjuncts of a condition that are the same for all members of the family."""
+    return [
+        part
+        for part in conjuncts(condition)
+        if not (isinstance(part, Comparison) and part.right == HOLE)
+    ]
+
+
+def _is_static(condition: Expression) -> bool:
+    """Whether a condition only speaks of the event being tested."""
+    if parameters_of(condition) or labels_of(condition):
+        return False
+    return not any(find(condition, Aggregate))
+
+
+def _relabelled(node: N, old: str | None, new: str | None) -> N:
+    """The expression with the attributes under one label put under another."""
+
+    def change(found: Node) -> Node:
+        if isinstance(found, Attribute) and found.label == old:
+            return replace(found, label=new)
+        return found
+
+    return _mapped(node, change, into_predicates=False)
+
+
+def _mapped(node: N, change: Callable[[Any], Any], *, into_predicates: bool = True) -> N:
+    """The node with every part changed, from the inside out."""
+    if isinstance(node, EventPredicate) and not into_predicates:
+        return node
+    changes: dict[str, Any] = {}
+    for item in fields(node):
+        value = getattr(node, item.name)
+        if isinstance(value, tuple):
+            changes[item.name] = tuple(
+                _mapped(part, change, into_predicates=into_predicates)
+                if isinstance(part, Node)
+                else part
+                for part in value
+            )
+        elif isinstance(value, Node):
+            changes[item.name] = _mapped(value, change, into_predicates=into_predicates)
+    changed = change(replace(node, **changes) if changes else node)
+    return cast("N", changed)

@@ -1,0 +1,245 @@
+"""The kernel gives what the oracle gives: random rules, random streams, random cuts."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import fields, replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import cepheid
+from cepheid.algebra import (
+    Comparison,
+    EventPredicate,
+    Literal,
+    Node,
+    Rule,
+    Tree,
+    find,
+    input_types,
+)
+from cepheid.events import CompositeEvent, Event, Order, Schema, Value
+from cepheid.kernel.families import families
+from cepheid.kernel.generate import composites
+from cepheid.kernel.trees import Found, TreeKernel
+from cepheid.oracle import evaluate
+from cepheid.testing import Case, read_cases
+from cepheid.units import parse_time
+from tests.strategies import SECOND, numbers, sase_rules, streams, tesla_rules
+
+N = TypeVar("N", bound=Node)
+FEWER = {"C": "A", "D": "B"}
+"""Types that are taken together, so that random rules and streams meet more often."""
+
+
+def detect(
+    rules: Sequence[Rule],
+    events: Sequence[Event],
+    until: int | None = None,
+    cuts: Sequence[int] = (),
+    schema: Schema | None = None,
+) -> list[CompositeEvent]:
+    order = Order(schema)
+    ordered = sorted(events, key=order.key)
+    by_origin = dict(enumerate(ordered))
+    kernel = TreeKernel(rules)
+    encoder = kernel.registry.encoder
+    places = [0, *sorted(min(cut, len(ordered)) for cut in cuts), len(ordered)]
+    found: list[Found] = []
+    for begin, end in pairwise(places):
+        found += kernel.feed(encoder.encode(ordered[begin:end], begin))
+    if ordered:
+        last = max(event.end for event in ordered)
+        found += kernel.advance(last if until is None else max(last, until))
+    return [c for part in found for c in composites(part, rules, by_origin, encoder, order)]
+
+
+def contents(found: Sequence[CompositeEvent]) -> Counter[tuple[object, ...]]:
+    return Counter(
+        (
+            event.type,
+            event.start,
+            event.end,
+            event.rule,
+            event.id,
+            frozenset((name, repr(value)) for name, value in event.attributes.items()),
+        )
+        for event in found
+    )
+
+
+def assert_equal_to_the_oracle(
+    rules: Sequence[Rule], events: Sequence[Event], until: int, cuts: Sequence[int]
+) -> None:
+    wanted = contents(evaluate(rules, events, until=until).events)
+    given_ = contents(detect(rules, events, until, cuts))
+    assert (wanted - given_, given_ - wanted) == (Counter(), Counter())
+
+
+def with_fewer_types(node: N) -> N:
+    """The node with some types taken together."""
+    if isinstance(node, EventPredicate):
+        types = tuple(dict.fromkeys(FEWER.get(type_, type_) for type_ in node.types))
+        node = cast("N", replace(node, types=types))
+    changes: dict[str, Any] = {}
+    for item in fields(node):
+        value = getattr(node, item.name)
+        if isinstance(value, Node):
+            changes[item.name] = with_fewer_types(value)
+        elif isinstance(value, tuple):
+            changes[item.name] = tuple(
+                with_fewer_types(part) if isinstance(part, Node) else part for part in value
+            )
+    return replace(node, **changes)
+
+
+def numbered(rules: Sequence[Rule]) -> list[Rule]:
+    """Rules with names and outputs of their own."""
+    return [
+        replace(rule, name=f"R{index}", output=replace(rule.output, type=f"Out{index}"))
+        for index, rule in enumerate(rules)
+    ]
+
+
+def busy_streams() -> st.SearchStrategy[list[Event]]:
+    return streams(max_size=18).map(
+        lambda found: [replace(e, type=FEWER.get(e.type, e.type)) for e in found]
+    )
+
+
+cuts = st.lists(st.integers(0, 18), max_size=3)
+ends = st.integers(0, 60).map(lambda seconds: seconds * SECOND)
+tree_rules = st.one_of(tesla_rules(), sase_rules()).map(with_fewer_types)
+
+
+@pytest.mark.property
+@given(
+    rules=st.lists(tree_rules, min_size=1, max_size=3), events=busy_streams(), until=ends, cut=cuts
+)
+def test_random_trees_give_what_the_oracle_gives(
+    rules: list[Rule], events: list[Event], until: int, cut: list[int]
+) -> None:
+    assert_equal_to_the_oracle(numbered(rules), events, until, cut)
+
+
+@pytest.mark.property
+@given(
+    rule=tree_rules,
+    others=st.lists(numbers, min_size=1, max_size=5),
+    place=st.integers(0, 5),
+    events=busy_streams(),
+    cut=cuts,
+)
+def test_families_give_what_the_oracle_gives(
+    rule: Rule, others: list[Value], place: int, events: list[Event], cut: list[int]
+) -> None:
+    rules = numbered([rule, *(with_constant(rule, place, value) for value in others)])
+    assert_equal_to_the_oracle(rules, events, 40 * SECOND, cut)
+
+
+def with_constant(rule: Rule, place: int, value: Value) -> Rule:
+    """The rule with one of the numbers in its component filters replaced."""
+    tree = rule.pattern
+    assert isinstance(tree, Tree)
+    found = [
+        condition
+        for part in tree.components
+        for condition in find(part.predicate, Comparison)
+        if isinstance(condition.right, Literal)
+    ]
+    if not found:
+        return rule
+    target = found[place % len(found)]
+    return _replaced(rule, target, replace(target, right=Literal(value)))
+
+
+def _replaced(node: N, old: Node, new: Node) -> N:
+    if node is old:
+        return cast("N", new)
+    changes: dict[str, Any] = {}
+    for item in fields(node):
+        value = getattr(node, item.name)
+        if isinstance(value, Node):
+            changes[item.name] = _replaced(value, old, new)
+        elif isinstance(value, tuple):
+            changes[item.name] = tuple(
+                _replaced(part, old, new) if isinstance(part, Node) else part for part in value
+            )
+    return replace(node, **changes)
+
+
+# --- the specification -------------------------------------------------------
+
+
+def is_for_trees(case: Case) -> bool:
+    """Whether a case has only trees that do not feed on each other, and no periodic timers."""
+    if case.error is not None:
+        return False
+    rules = case.load().rules
+    outputs = {rule.output.type for rule in rules}
+    return all(
+        isinstance(rule.pattern, Tree)
+        and not outputs & set(input_types(rule))
+        and all(predicate.every is None for predicate in find(rule, EventPredicate))
+        for rule in rules
+    )
+
+
+SPEC = Path(__file__).parent / "spec"
+CASES = [
+    case for path in sorted(SPEC.glob("*.test")) for case in read_cases(path) if is_for_trees(case)
+]
+
+
+def test_most_of_the_specification_of_trees_runs_on_the_kernel() -> None:
+    assert len(CASES) > 200
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.place)
+def test_spec_cases_of_trees_give_the_same_on_the_kernel(case: Case) -> None:
+    rules = case.load()
+    until = parse_time(case.options["until"]) if "until" in case.options else None
+    wanted = evaluate(rules.rules, case.events, schema=rules.schema, until=until).events
+    given_ = detect(rules.rules, case.events, until, schema=rules.schema)
+    assert contents(given_) == contents(wanted)
+
+
+# --- families and state ------------------------------------------------------
+
+
+def rule_with_threshold(threshold: int) -> Rule:
+    text = f"""
+        Rule R{threshold}
+        define Fire(value: int)
+        from Smoke(area = $a) and
+          last Temp(area = $a and value > {threshold}) within 10 s from Smoke
+        where value = Temp.value
+    """
+    return cepheid.load(text, language="tesla").rules[0]
+
+
+def test_rules_that_differ_in_one_constant_are_one_family() -> None:
+    rules = [rule_with_threshold(threshold) for threshold in (30, 10, 20)]
+    (family,) = families(rules)
+    assert family.members == (1, 2, 0)
+    assert family.constants == (10, 20, 30)
+
+
+def test_what_has_expired_is_forgotten() -> None:
+    kernel = TreeKernel([rule_with_threshold(0)])
+    stored = []
+    for batch in range(50):
+        first = 100 * batch
+        events = [
+            Event("Temp", at * SECOND, at * SECOND, {"area": f"A{at}", "value": 5})
+            for at in range(first, first + 100)
+        ]
+        list(kernel.feed(kernel.registry.encoder.encode(events, first)))
+        stored.append(kernel.stored)
+    assert max(stored) < 400
