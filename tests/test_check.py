@@ -11,6 +11,7 @@ from cepheid.check import check
 from cepheid.check.circles import circular
 from cepheid.errors import CONDITIONS, PROBLEM_LIMIT, Report, Source, Span, did_you_mean
 from cepheid.rules import SchemaLike
+from cepheid.testing import Case
 from tests.cases import CASES
 
 SCHEMA = "Temp(area: string, value: double) Smoke(area: string) Door(open: bool)"
@@ -176,8 +177,23 @@ def test_an_error_shows_place_caret_expectation_and_hint() -> None:
         "fire.tesla:3:48: error: no event of rule R1 is called Smok [UNKNOWN_LABEL]\n"
         "  3 | from Smoke() and each Temp() within 5 min from Smok\n"
         "    |                                                ^^^^\n"
+        "expected: the name of an event of the rule\n"
         "hint: did you mean Smoke?"
     )
+
+
+@pytest.mark.parametrize(
+    "case", [case for case in CASES if case.error is not None], ids=lambda case: case.place
+)
+def test_every_error_of_the_specification_has_a_place_an_expectation_and_a_hint(
+    case: Case,
+) -> None:
+    with pytest.raises(RuleError) as caught:
+        case.load()
+    for problem in caught.value.problems:
+        assert problem.span is not None
+        assert problem.expected
+        assert problem.hint
 
 
 def test_a_text_without_a_name_is_called_text() -> None:

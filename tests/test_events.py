@@ -312,3 +312,13 @@ def test_an_inferred_attribute_must_have_one_type() -> None:
 @given(streams())
 def test_an_inferred_schema_does_not_depend_on_the_order_of_events(events: list[Event]) -> None:
     assert Schema.infer(events) == Schema.infer(reversed(events))
+
+
+def test_events_without_an_id_go_by_source_and_number_there() -> None:
+    listed = [Event("A", 1, 1, {"source": s, "seq": n}) for s, n in [("b", 1), ("a", 10), ("a", 9)]]
+    ordered = sorted(listed, key=Order().key)
+    assert [(e.attributes["source"], e.attributes["seq"]) for e in ordered] == [
+        ("a", 9),
+        ("a", 10),
+        ("b", 1),
+    ]

@@ -10,7 +10,7 @@ import difflib
 import heapq
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import pairwise
 from typing import Literal
@@ -40,6 +40,42 @@ CONDITIONS: dict[str, str] = {
     "WRONG_WINDOW": "a window must be longer than nothing",
 }
 """Every condition that a problem can have, by its stable name."""
+
+_EXPECTED: dict[str, tuple[str, str]] = {
+    "AMBIGUOUS_LABEL": ("a name that stands for one event", "name the event that is meant"),
+    "DUPLICATE_DEFINITION": (
+        "every name defined once, with the same attributes everywhere",
+        "take one of them out, or give it another name",
+    ),
+    "DUPLICATE_LABEL": ("a name of its own for every event", "give one of them another name"),
+    "DUPLICATE_RULE": ("a name of its own for every rule", "give one of them another name"),
+    "EMPTY_MATCH": ("a pattern that needs at least one event", "let a part of it be needed"),
+    "EMPTY_TEXT": ("at least one rule", "write a rule"),
+    "LIMIT_EXCEEDED": ("a text within the stated limits", "split the rule or the text"),
+    "NEGATION_WITHOUT_WINDOW": ("a window around every negation", "add a window"),
+    "NOT_SPLITTABLE": (
+        "conditions that speak either of one absent event or of none",
+        "write the alternatives as rules of their own",
+    ),
+    "NUMBER_OUT_OF_RANGE": ("a number that fits into 64 bits", "write a smaller number"),
+    "SYNTAX": (
+        "a rule of the language",
+        "the page of the language shows how each clause is written",
+    ),
+    "UNKNOWN_ATTRIBUTE": ("an attribute that the event has", "look at the event's declaration"),
+    "UNKNOWN_EVENT": ("a declared or defined event", "declare it, or correct its name"),
+    "UNKNOWN_LABEL": ("the name of an event of the rule", "name one of the rule's events"),
+    "UNKNOWN_LANGUAGE": ("a known language", "name one of the languages"),
+    "UNKNOWN_NAME": ("a name that is known", "declare it, or correct it"),
+    "UNKNOWN_PARAMETER": ("a parameter that an event binds", "bind it: Smoke(area = $a)"),
+    "WRONG_STRUCTURE": (
+        "parts that fit together",
+        "the page of the language shows what may stand where",
+    ),
+    "WRONG_TYPE": ("a value of the right type", "give it a value of that type"),
+    "WRONG_WINDOW": ("a window longer than nothing", "write a positive length"),
+}
+"""What is expected in general where a problem does not say it better, and advice."""
 
 PROBLEM_LIMIT = 100
 """How many errors one report keeps, and how many warnings and notes."""
@@ -117,6 +153,12 @@ class Problem:
         return [f"  {number} | {text}", f"  {' ' * len(number)} | {' ' * start}{'^' * width}"]
 
 
+def _completed(problem: Problem) -> Problem:
+    """An error that says what is expected and what to do, at least in general."""
+    expected, hint = _EXPECTED.get(problem.condition, ("", ""))
+    return replace(problem, expected=problem.expected or expected, hint=problem.hint or hint)
+
+
 def _clip(line: str, column: int, room: int = 160) -> tuple[str, int]:
     """The part of a line around a column, and where the column is in it; tabs become blanks."""
     line = line.replace("\t", " ")
@@ -147,6 +189,7 @@ class Report:
     def add(self, problem: Problem) -> None:
         """Keep a problem, once; warnings have room of their own, so that they hide no error."""
         is_error = problem.severity == "error"
+        problem = _completed(problem) if is_error else problem
         if problem not in self._kept and self._counts[is_error] < PROBLEM_LIMIT:
             self._counts[is_error] += 1
             self._kept[problem] = None

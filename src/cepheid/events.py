@@ -274,7 +274,7 @@ class Order:
         """
         if isinstance(event, CompositeEvent):
             return self._composite_key(event)
-        return (event.end, event.start, 0, _rank(event.id), event.type, self._content(event))
+        return (event.end, event.start, 0, _identity_rank(event), event.type, self._content(event))
 
     def _composite_key(self, event: CompositeEvent) -> tuple[Any, ...]:
         known = self._composite_keys.get(id(event))
@@ -288,6 +288,14 @@ class Order:
         declared = list(self._schema.get(event.type, ()))
         rest = sorted(name for name in event.attributes if name not in declared)
         return tuple((name, _rank(event.attributes.get(name))) for name in [*declared, *rest])
+
+
+def _identity_rank(event: Event) -> tuple[Any, ...]:
+    """A key for an event's id, or where it has none, for its source and its number there."""
+    source, number = event.attributes.get("source"), event.attributes.get("seq")
+    if event.id is None and source is not None and number is not None:
+        return (4, _rank(source), _rank(number))
+    return _rank(event.id)
 
 
 def _rank(value: Value | None) -> tuple[Any, ...]:

@@ -11,7 +11,7 @@ from typing import Any, overload
 from cepheid.algebra import Rule
 from cepheid.automaton import compile_rule, draw_svg, explained
 from cepheid.check import check
-from cepheid.errors import EventError, Problem, Report, RuleError, Source, did_you_mean
+from cepheid.errors import EventError, Problem, Report, RuleError, Source, Span, did_you_mean
 from cepheid.events import CompositeEvent, Event, Kind, Schema, Value
 from cepheid.languages import LANGUAGES, Language
 from cepheid.languages.lowering import Context
@@ -161,17 +161,32 @@ def load(
     report = Report()
     context = Context(_schema(schema), dict(constants or {}))
     rules: list[Rule] = []
-    names: list[str] = []
+    texts: list[Source] = []
     for text, read_as in _sources(source, language, name):
         rules += read_as.read(text, context, report, limit)
-        names.append(text.name or "the text")
+        texts.append(text)
     if not rules and not report.errors:
-        where = ", ".join(names) if names else f"{source}, which has no rule file"
-        report.error("EMPTY_TEXT", f"there is no rule in {where}", hint="write at least one rule")
+        _report_nothing(source, texts, report)
     rules = _named(rules)
     check(rules, context.schema, report)
     report.fail_on_errors()
     return Rules(tuple(rules), context.schema, tuple(report.warnings))
+
+
+def _report_nothing(
+    source: str | Path | Iterable[str | Path], texts: list[Source], report: Report
+) -> None:
+    if texts:
+        where = ", ".join(text.name or "the text" for text in texts[:3])
+        report.error("EMPTY_TEXT", f"there is no rule in {where}", Span(1, 1, 1, texts[0]))
+    else:
+        where = ", ".join(map(str, [source] if isinstance(source, str | Path) else source))
+        endings = ", ".join(language.ending for language in LANGUAGES.values())
+        report.error(
+            "EMPTY_TEXT",
+            f"there is no rule file in {where}",
+            hint=f"rule files end in one of {endings}",
+        )
 
 
 def _schema(schema: SchemaLike | None) -> Schema:
