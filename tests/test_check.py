@@ -10,6 +10,7 @@ from cepheid import Problem, RuleError, load
 from cepheid.check import check
 from cepheid.check.circles import circular
 from cepheid.errors import CONDITIONS, PROBLEM_LIMIT, Report, Source, Span, did_you_mean
+from cepheid.languages import LANGUAGES
 from cepheid.rules import SchemaLike
 from cepheid.testing import Case
 from tests.cases import CASES
@@ -183,7 +184,9 @@ def test_an_error_shows_place_caret_expectation_and_hint() -> None:
 
 
 @pytest.mark.parametrize(
-    "case", [case for case in CASES if case.error is not None], ids=lambda case: case.place
+    "case",
+    [case for case in CASES if case.error is not None and case.language in LANGUAGES],
+    ids=lambda case: case.place,
 )
 def test_every_error_of_the_specification_has_a_place_an_expectation_and_a_hint(
     case: Case,
@@ -225,7 +228,9 @@ def test_an_error_over_several_lines_points_at_its_beginning() -> None:
 
 def test_a_span_without_a_source_shows_no_line() -> None:
     problem = Problem("SYNTAX", "wrong", Span(3, 4))
-    assert str(problem) == "<text>:3:4: error: wrong [SYNTAX]"
+    lines = str(problem).split("\n")
+    assert lines[0] == "<text>:3:4: error: wrong [SYNTAX]"
+    assert lines[1].startswith("expected: ")
 
 
 def test_a_span_beyond_its_text_shows_an_empty_line() -> None:

@@ -10,7 +10,7 @@ import difflib
 import heapq
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import pairwise
 from typing import Literal
@@ -118,6 +118,7 @@ class Problem:
     >>> problem = Problem("UNKNOWN_EVENT", "event Tmep is not known", hint="did you mean Temp?")
     >>> print(problem)
     error: event Tmep is not known [UNKNOWN_EVENT]
+    expected: a declared or defined event
     hint: did you mean Temp?
     """
 
@@ -128,6 +129,13 @@ class Problem:
     hint: str = ""
     rule: str = ""
     severity: Severity = "error"
+
+    def __post_init__(self) -> None:
+        """An error says what is expected and what to do, at least in general."""
+        if self.severity == "error":
+            expected, hint = _EXPECTED.get(self.condition, ("", ""))
+            object.__setattr__(self, "expected", self.expected or expected)
+            object.__setattr__(self, "hint", self.hint or hint)
 
     def __str__(self) -> str:
         lines = [f"{self._place()}{self.severity}: {self.message} [{self.condition}]"]
@@ -151,12 +159,6 @@ class Problem:
         number = str(self.span.line)
         width = max(1, min(self.span.length, len(text) - start))
         return [f"  {number} | {text}", f"  {' ' * len(number)} | {' ' * start}{'^' * width}"]
-
-
-def _completed(problem: Problem) -> Problem:
-    """An error that says what is expected and what to do, at least in general."""
-    expected, hint = _EXPECTED.get(problem.condition, ("", ""))
-    return replace(problem, expected=problem.expected or expected, hint=problem.hint or hint)
 
 
 def _clip(line: str, column: int, room: int = 160) -> tuple[str, int]:
@@ -189,7 +191,6 @@ class Report:
     def add(self, problem: Problem) -> None:
         """Keep a problem, once; warnings have room of their own, so that they hide no error."""
         is_error = problem.severity == "error"
-        problem = _completed(problem) if is_error else problem
         if problem not in self._kept and self._counts[is_error] < PROBLEM_LIMIT:
             self._counts[is_error] += 1
             self._kept[problem] = None
