@@ -220,10 +220,14 @@ def _read(path: Path) -> Source:
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
         shown = str(path)[:200]
-        hint = "" if path.suffix else 'a text needs its language: load(text, language="tesla")'
-        raise RuleError(
-            [Problem("UNKNOWN_NAME", f"rules cannot be read from {shown}: {reason}", hint=hint)]
-        ) from None
+        by_text = 'a text needs its language: load(text, language="tesla")'
+        problem = Problem(
+            "UNKNOWN_NAME",
+            f"rules cannot be read from {shown}: {reason}",
+            expected="a file of UTF-8 text",
+            hint="look at the path and the file" if path.suffix else by_text,
+        )
+        raise RuleError([problem]) from None
 
 
 def _language(name: str) -> Language:
