@@ -70,7 +70,7 @@ def test_mutated_rules_give_rules_or_problems(language: str, seed: int) -> None:
     accepted = 0
     for text in islice(hostile.mutants(language, seed), 450):
         accepted += isinstance(read(text, language), Rules)
-    assert accepted > 10, "the mutations must leave some rules alone, or they test the lexer only"
+    assert accepted >= 3, "the mutations must leave some rules alone, or they test the lexer only"
 
 
 @each_language
