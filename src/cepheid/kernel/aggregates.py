@@ -106,7 +106,8 @@ def _add_exactly(sums: Floats, parts: int, number: float) -> int:
         if abs(number) < abs(other):
             number, other = other, number
         high = number + other
-        rest = other - (high - number)
+        # Beyond the range of doubles the sum is infinite, and nothing of it is left over.
+        rest = 0.0 if math.isinf(high) else other - (high - number)
         if rest != 0.0:
             sums[kept] = rest
             kept += 1
