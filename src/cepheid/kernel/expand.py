@@ -20,20 +20,8 @@ def expand(
 
 
 @compiled
-def spread(lows: Ints, highs: Ints, values: Ints, out: Ints) -> None:
+def spread(lows: Ints, highs: Ints, values: Ints | Tags, out: Ints | Tags) -> None:
     """Columns of values, each value as often as its match has members."""
-    for column in range(values.shape[0]):
-        at = 0
-        for match in range(len(lows)):
-            value = values[column, match]
-            for _ in range(highs[match] - lows[match]):
-                out[column, at] = value
-                at += 1
-
-
-@compiled
-def spread_tags(lows: Ints, highs: Ints, values: Tags, out: Tags) -> None:
-    """The same for tags."""
     for column in range(values.shape[0]):
         at = 0
         for match in range(len(lows)):

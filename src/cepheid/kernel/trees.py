@@ -10,7 +10,7 @@ import numpy as np
 
 from cepheid.algebra import Component, Instant, Rule, Tree, find
 from cepheid.kernel.columns import Batch, Encoder
-from cepheid.kernel.expand import expand, spread, spread_tags
+from cepheid.kernel.expand import expand, spread
 from cepheid.kernel.families import families
 from cepheid.kernel.lazy import CONSUMED_FULL, DONE, MATCHES_FULL, decide, feed
 from cepheid.kernel.machine import Machine, room_for_matches, room_to_search
@@ -199,7 +199,7 @@ class TreeKernel:
         expand(portion.lows, portion.highs, members, portion.times, found.rules, found.times)
         spread(portion.lows, portion.highs, origins.T, found.constituents)
         spread(portion.lows, portion.highs, cells, found.cells)
-        spread_tags(portion.lows, portion.highs, tags, found.tags)
+        spread(portion.lows, portion.highs, tags, found.tags)
         return found
 
     def _values(self, portion: _Waiting) -> tuple[Tags, Ints]:
