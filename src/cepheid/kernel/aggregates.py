@@ -23,7 +23,7 @@ def compute(m: Machine, family: int, register: int) -> None:
     consumes = m.tables.consumes[family] != 0
     low, high = bounds(m, probe)
     filter_ = m.tables.probe[probe, PROBE_FILTER]
-    found, ints, parts, overflow = 0, 0, 0, False
+    found, ints, parts, carry = 0, 0, 0, 0
     total, least_int, most_int = 0, 0, 0
     least, most = 0.0, 0.0
     for part in range(2 if missing else 1):
@@ -49,7 +49,8 @@ def compute(m: Machine, family: int, register: int) -> None:
                 least_int = cell if ints == 0 else min(least_int, cell)
                 most_int = cell if ints == 0 else max(most_int, cell)
                 summed = total + cell
-                overflow = overflow or ((total ^ summed) & (cell ^ summed)) < 0
+                if ((total ^ summed) & (cell ^ summed)) < 0:
+                    carry += 1 if cell > 0 else -1
                 total = summed
                 ints += 1
                 found += 1
@@ -65,7 +66,7 @@ def compute(m: Machine, family: int, register: int) -> None:
     elif found > 0 and (function == MIN or function == MAX):
         tag, cell = _extreme(function == MIN, found, ints, least_int, most_int, least, most)
     elif found > 0:
-        tag, cell = _sum(m.scratch.sums, function == AVG, found, ints, parts, total, overflow)
+        tag, cell = _sum(m.scratch.sums, function == AVG, found, ints, parts, total, carry)
     m.frame.register_tags[register], m.frame.register_cells[register] = tag, cell
 
 
@@ -82,13 +83,15 @@ def _extreme(
 
 @compiled
 def _sum(
-    sums: Floats, average: bool, found: int, ints: int, parts: int, total: int, overflow: bool
+    sums: Floats, average: bool, found: int, ints: int, parts: int, total: int, carry: int
 ) -> tuple[int, int]:
+    """Sum or average; the ints sum up to total + carry * 2^64."""
     if ints == found and not average:
-        return (MISSING, 0) if overflow else (INT, total)
-    if ints == found:
-        return (MISSING, 0) if overflow else (DOUBLE, as_cell(float(total) / found))
+        return (MISSING, 0) if carry != 0 else (INT, total)
     high = float(total)
+    if ints == found:
+        return DOUBLE, as_cell((high + carry * 2.0**64) / found)
+    parts = _add_exactly(sums, parts, carry * 2.0**64)
     parts = _add_exactly(sums, parts, high)
     parts = _add_exactly(sums, parts, float(total - int(high)) if abs(high) < 9e18 else 0.0)
     number = _rounded(sums, parts)
