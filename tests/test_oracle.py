@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cepheid import CompositeEvent, Event, load
+from cepheid import CompositeEvent, Event, load, parse_events
 from cepheid.algebra import EACH, Detector, Rule, Tree, input_types
 from cepheid.oracle import evaluate
 from tests.strategies import RULES, SECOND, core_rules, events, sase_rules, tesla_rules
@@ -334,3 +334,14 @@ def test_within_keeps_the_matches_that_are_short_enough(scene: tuple[Rule, list[
     endless = replace(rule, pattern=replace(detector, within=None))
     short = [e for e in found(endless, stream) if length is None or e.end - e.start <= length]
     assert found(rule, stream) == short
+
+
+def test_a_collection_stays_within_its_window_when_a_composite_event_is_told_late() -> None:
+    # F ends at 0 but is told at 10, so the window that ends at the newest event does not see it.
+    late = load("define F as ([X], [T1]) T1 = 10s", language="core")
+    text = "Rule R Define Out(v: Integer) From A, F Where Each(A.value) > 0 And F Within({})"
+    listed = parse_events("X@0 A@6(value=1) Z@20")
+    for window, found in (("5 sec", 0), ("6 sec", 1)):
+        collection = load(text.format(window), language="laipl")
+        outcome = evaluate([*late, *collection], listed)
+        assert sum(event.type == "Out" for event in outcome.events) == found
