@@ -143,6 +143,34 @@ def test_families_give_what_the_oracle_gives(
     assert_equal_to_the_oracle(rules, events, 40 * SECOND, cut)
 
 
+@pytest.mark.property
+@given(
+    policy=st.sampled_from(["each", "first", "last"]),
+    relation=st.sampled_from(["<", "<=", ">", ">=", "="]),
+    constants=st.lists(st.integers(0, 6), min_size=2, max_size=6),
+    values=st.lists(st.one_of(st.none(), st.integers(0, 6)), min_size=4, max_size=16),
+    cut=cuts,
+)
+def test_policies_choose_for_every_member_of_a_family(
+    policy: str, relation: str, constants: list[int], values: list[int | None], cut: list[int]
+) -> None:
+    text = "\n".join(
+        f"Rule R{index} define F{index}(v: int) from B() and "
+        f"{policy} A(v {relation} {constant}) within 9 s from B where v = A.v"
+        for index, constant in enumerate(constants)
+    )
+    rules = cepheid.load(text, language="tesla").rules
+    if policy == "each" or relation != "=":
+        assert len(families(rules)) == 1
+    events = [
+        Event(
+            "B" if v is None else "A", at * SECOND, at * SECOND, {} if v is None else {"v": v}, at
+        )
+        for at, v in enumerate(values)
+    ]
+    assert_equal_to_the_oracle(rules, events, 40 * SECOND, cut)
+
+
 def with_constant(rule: Rule, place: int, value: Value) -> Rule:
     """The rule with one of the numbers in its component filters replaced."""
     tree = rule.pattern
