@@ -8,17 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
-
-import numpy as np
 
 from cepheid.algebra import (
     Aggregate,
     And,
     Arithmetic,
     Attribute,
+    Coalesce,
+    Collected,
     Comparison,
     Expression,
+    Function,
+    Item,
     Literal,
     Negative,
     Not,
@@ -27,50 +28,74 @@ from cepheid.algebra import (
     Sign,
 )
 from cepheid.kernel.columns import Encoder
-from cepheid.kernel.compiled import compiled
+from cepheid.kernel.compiled import compiled, inlined
+from cepheid.kernel.memory import CODE, Memory, floats, ints, tags
+from cepheid.kernel.store import RANKS, ROW_CELLS, ROW_TAGS, WIDTH, scalar
+from cepheid.kernel.sums import (
+    SUM_PARTS,
+    SUM_ROOM,
+    SUM_STATE,
+    add_to_sum,
+    begin_sum,
+    end_sum,
+)
 from cepheid.kernel.values import (
     BOOL,
     DOUBLE,
     MISSING,
-    Floats,
     Ints,
-    Tags,
     arithmetic,
     as_float,
     related,
 )
 
-CONST, OWN, BOUND, REGISTER, CALCULATE, COMPARE, TRUTH, ALL, ANY, INVERT = range(10)
+(
+    CONST,
+    OWN,
+    BOUND,
+    REGISTER,
+    ITEM,
+    COLLECT,
+    CALCULATE,
+    COMPARE,
+    TRUTH,
+    ALL,
+    ANY,
+    INVERT,
+    FIRST_OF,
+) = range(13)
 
 _RELATIONS = {relation: code for code, relation in enumerate(Relation)}
 _SIGNS = {sign: code for code, sign in enumerate(Sign)}
-STACK = 80
-"""How deep the stack of values may grow; the languages allow expressions of depth 64."""
+_FUNCTIONS = {function: code for code, function in enumerate(Function)}
+STACK = 400
+"""How deep the stack of values may grow; the languages allow expressions of depth 64, and the
+filter of a collected value runs on top of what called it."""
 
+(
+    INSTRUCTION,
+    PROGRAM_BEGIN,
+    PROGRAM_END,
+    CONSTANT_TAG,
+    CONSTANT_CELL,
+    COLLECT_TABLE,
+    FRAME_ROW,
+    FRAME_LOW,
+    FRAME_HIGH,
+    LIST_BEGIN,
+    LIST_END,
+    LIST_ROW,
+    REGISTER_TAG,
+    REGISTER_CELL,
+    STACK_TAG,
+    STACK_INT,
+    STACK_FLOAT,
+) = range(CODE, CODE + 17)
+"""Slots: instructions in fours, programs, constants, collected values in fours (function, position,
+column, filter). The frame is what a program speaks of: by position the row that is bound (-1 is
+none) and, where a label holds several events, the place of its rows in `LIST_ROW`."""
 
-class Code(NamedTuple):
-    """All programs, one after the other: operation and two arguments; and the constants."""
-
-    operations: Ints
-    first: Ints
-    second: Ints
-    begins: Ints
-    ends: Ints
-    constant_tags: Tags
-    constant_cells: Ints
-
-
-class Frame(NamedTuple):
-    """What a search works on: bound rows with the members they satisfy, registers, a stack."""
-
-    rows: Ints
-    lows: Ints
-    highs: Ints
-    register_tags: Ints
-    register_cells: Ints
-    tags: Ints
-    ints: Ints
-    floats: Floats
+Instruction = tuple[int, int, int, int]
 
 
 @dataclass
@@ -78,10 +103,11 @@ class Programs:
     """Collects programs while rules are planned; equal programs are kept once."""
 
     encoder: Encoder
-    _code: list[tuple[int, int, int]] = field(default_factory=list)
+    _code: list[Instruction] = field(default_factory=list)
     _spans: list[tuple[int, int]] = field(default_factory=list)
     _constants: dict[tuple[int, int], int] = field(default_factory=dict)
-    _known: dict[tuple[tuple[int, int, int], ...], int] = field(default_factory=dict)
+    _collected: dict[Instruction, int] = field(default_factory=dict)
+    _known: dict[tuple[Instruction, ...], int] = field(default_factory=dict)
 
     def add(
         self,
@@ -92,7 +118,7 @@ class Programs:
         truth: bool,
     ) -> int:
         """The number of the program that computes an expression."""
-        code: list[tuple[int, int, int]] = []
+        code: list[Instruction] = []
         compiler = _Compiler(self, positions, register, code)
         compiler.emit(expression)
         if truth:
@@ -109,20 +135,37 @@ class Programs:
         cell = self.encoder.cell(expression.value)
         return self._constants.setdefault(cell, len(self._constants))
 
-    def tables(self) -> Code:
-        """The programs as arrays."""
-        code = np.array(self._code or [(0, 0, 0)], np.int64).T.copy()
-        spans = np.array(self._spans or [(0, 0)], np.int64).T.copy()
-        constants = list(self._constants) or [(0, 0)]
-        return Code(
-            code[0],
-            code[1],
-            code[2],
-            spans[0],
-            spans[1],
-            np.array([tag for tag, _ in constants], np.uint8),
-            np.array([cell for _, cell in constants], np.int64),
-        )
+    def collected(self, node: Collected, positions: Mapping[str, int]) -> int:
+        """The number of a collected value."""
+        column, filter_ = -1, -1
+        if node.attribute is not None:
+            column = self.encoder.columns.code(node.attribute)
+        if node.filter is not None:
+            filter_ = self.add(node.filter, positions, no_register, truth=True)
+        key = (_FUNCTIONS[node.function], positions[node.label], column, filter_)
+        return self._collected.setdefault(key, len(self._collected))
+
+    def write(self, memory: Memory, positions: int, registers: int) -> None:
+        """Put all programs into the memory, with a frame of so many positions and registers."""
+        memory.put(INSTRUCTION, self._code)
+        memory.put(PROGRAM_BEGIN, [begin for begin, _ in self._spans])
+        memory.put(PROGRAM_END, [end for _, end in self._spans])
+        memory.put(CONSTANT_TAG, [tag for tag, _ in self._constants])
+        memory.put(CONSTANT_CELL, [cell for _, cell in self._constants])
+        memory.put(COLLECT_TABLE, list(self._collected))
+        for slot in (FRAME_ROW, FRAME_LOW, FRAME_HIGH, LIST_BEGIN, LIST_END):
+            memory.put(slot, [0] * positions)
+        for slot in (REGISTER_TAG, REGISTER_CELL):
+            memory.put(slot, [0] * registers)
+        for slot in (STACK_TAG, STACK_INT, STACK_FLOAT):
+            memory.put(slot, [0] * STACK)
+        memory.put(SUM_STATE, [0] * SUM_ROOM)
+        memory.put(SUM_PARTS, [0] * SUM_ROOM)
+
+
+def no_register(aggregate: Aggregate) -> int:
+    """For programs that cannot hold an aggregate over a window."""
+    raise AssertionError("there is no aggregate over a window here")
 
 
 @dataclass
@@ -130,133 +173,169 @@ class _Compiler:
     programs: Programs
     positions: Mapping[str, int]
     register: Callable[[Aggregate], int]
-    code: list[tuple[int, int, int]]
+    code: list[Instruction]
 
     def emit(self, node: Expression) -> None:
         if isinstance(node, Literal):
-            self.code.append((CONST, self.programs.constant(node), 0))
+            self._put(CONST, self.programs.constant(node))
         elif isinstance(node, Attribute):
             column = self.programs.encoder.columns.code(node.name)
             if node.label is None:
-                self.code.append((OWN, column, 0))
+                self._put(OWN, column)
             else:
-                self.code.append((BOUND, self.positions[node.label], column))
+                self._put(BOUND, self.positions[node.label], column)
         elif isinstance(node, Aggregate):
-            self.code.append((REGISTER, self.register(node), 0))
+            self._put(REGISTER, self.register(node))
         elif isinstance(node, Arithmetic):
             self.emit(node.left)
             self.emit(node.right)
-            self.code.append((CALCULATE, _SIGNS[node.sign], 0))
+            self._put(CALCULATE, _SIGNS[node.sign])
         elif isinstance(node, Negative):
-            self.code.append((CONST, self.programs.constant(Literal(0)), 0))
+            self._put(CONST, self.programs.constant(Literal(0)))
             self.emit(node.operand)
-            self.code.append((CALCULATE, _SIGNS[Sign.SUBTRACT], 0))
+            self._put(CALCULATE, _SIGNS[Sign.SUBTRACT])
         elif isinstance(node, Comparison):
             self.emit(node.left)
             self.emit(node.right)
-            self.code.append((COMPARE, _RELATIONS[node.relation], 0))
+            self._put(COMPARE, _RELATIONS[node.relation])
         elif isinstance(node, And | Or):
             for operand in node.operands:
                 self.emit(operand)
                 self.truth(operand)
-            self.code.append((ALL if isinstance(node, And) else ANY, len(node.operands), 0))
+            self._put(ALL if isinstance(node, And) else ANY, len(node.operands))
         elif isinstance(node, Not):
             self.emit(node.operand)
             self.truth(node.operand)
-            self.code.append((INVERT, 0, 0))
+            self._put(INVERT, 0)
+        elif isinstance(node, Item):
+            column = self.programs.encoder.columns.code(node.attribute)
+            self._put(ITEM, self.positions[node.label], column, node.index)
+        elif isinstance(node, Collected):
+            self._put(COLLECT, self.programs.collected(node, self.positions))
+        elif isinstance(node, Coalesce):
+            for option in node.options:
+                self.emit(option)
+            self._put(FIRST_OF, len(node.options))
         else:
-            raise AssertionError(f"a tree has no {type(node).__name__}")
+            raise AssertionError(f"{type(node).__name__} must be resolved before it is planned")
+
+    def _put(self, operation: int, first: int = 0, second: int = 0, third: int = 0) -> None:
+        self.code.append((operation, first, second, third))
 
     def truth(self, node: Expression) -> None:
         """A value that is not a condition counts as true when it is the bool true."""
         if not isinstance(node, Comparison | And | Or | Not):
-            self.code.append((TRUTH, 0, 0))
+            self._put(TRUTH, 0)
 
 
 @compiled
-def run(
-    program: int,
-    code: Code,
-    frame: Frame,
-    own: int,
-    tags: Tags,
-    cells: Ints,
-    ranks: Ints,
-    missing: bool,
-) -> tuple[int, int, float]:
-    """Run a program; the result is a tag, an int and a float."""
-    depth = 0
-    stack_tags, ints, floats = frame.tags, frame.ints, frame.floats
-    for at in range(code.begins[program], code.ends[program]):
-        operation, first = code.operations[at], code.first[at]
-        if operation == CONST or operation == OWN or operation == BOUND or operation == REGISTER:
+def run(m: Ints, program: int, own: int, missing: bool, base: int) -> tuple[int, int, float]:
+    """Run a program from a place of the stack on; the result is a tag, an int and a float."""
+    code, width = ints(m, INSTRUCTION), scalar(m, WIDTH)
+    cell_tags, cells = tags(m, ROW_TAGS), ints(m, ROW_CELLS)
+    stack_tags, stack, numbers = ints(m, STACK_TAG), ints(m, STACK_INT), floats(m, STACK_FLOAT)
+    depth = base
+    for at in range(4 * ints(m, PROGRAM_BEGIN)[program], 4 * ints(m, PROGRAM_END)[program], 4):
+        operation, first, second = code[at], code[at + 1], code[at + 2]
+        if operation <= COLLECT:
+            tag, cell = MISSING, 0
             if operation == CONST:
-                tag, cell = int(code.constant_tags[first]), code.constant_cells[first]
+                tag, cell = ints(m, CONSTANT_TAG)[first], ints(m, CONSTANT_CELL)[first]
             elif operation == OWN:
-                tag, cell = int(tags[first, own]), cells[first, own]
+                tag, cell = int(cell_tags[own * width + first]), cells[own * width + first]
             elif operation == BOUND:
-                row, column = frame.rows[first], code.second[at]
-                tag, cell = int(tags[column, row]), cells[column, row]
+                row = ints(m, FRAME_ROW)[first]
+                if row >= 0:
+                    tag, cell = int(cell_tags[row * width + second]), cells[row * width + second]
+            elif operation == REGISTER:
+                tag, cell = ints(m, REGISTER_TAG)[first], ints(m, REGISTER_CELL)[first]
+            elif operation == ITEM:
+                row = _item(m, first, code[at + 3])
+                if row >= 0:
+                    tag, cell = int(cell_tags[row * width + second]), cells[row * width + second]
             else:
-                tag, cell = frame.register_tags[first], frame.register_cells[first]
-            stack_tags[depth], ints[depth] = tag, cell
-            floats[depth] = as_float(cell) if tag == DOUBLE else 0.0
+                table = ints(m, COLLECT_TABLE)[4 * first : 4 * first + 4]
+                begin_sum(m)
+                for place in range(ints(m, LIST_BEGIN)[table[1]], ints(m, LIST_END)[table[1]]):
+                    row = ints(m, LIST_ROW)[place]
+                    if table[3] >= 0 and run(m, table[3], row, missing, depth)[1] != 1:
+                        continue
+                    if table[2] < 0:
+                        add_to_sum(m, table[0], BOOL, 1)
+                    else:
+                        where = row * width + table[2]
+                        add_to_sum(m, table[0], int(cell_tags[where]), cells[where])
+                tag, cell = end_sum(m, table[0])
+            stack_tags[depth], stack[depth] = tag, cell
+            numbers[depth] = as_float(cell) if tag == DOUBLE else 0.0
             depth += 1
         elif operation == CALCULATE:
             depth -= 1
             tag, i, f = arithmetic(
                 first,
                 stack_tags[depth - 1],
-                ints[depth - 1],
-                floats[depth - 1],
+                stack[depth - 1],
+                numbers[depth - 1],
                 stack_tags[depth],
-                ints[depth],
-                floats[depth],
+                stack[depth],
+                numbers[depth],
             )
-            stack_tags[depth - 1], ints[depth - 1], floats[depth - 1] = tag, i, f
+            stack_tags[depth - 1], stack[depth - 1], numbers[depth - 1] = tag, i, f
         elif operation == COMPARE:
             depth -= 1
             if stack_tags[depth - 1] == MISSING or stack_tags[depth] == MISSING:
-                holds = missing
+                truth = missing
             else:
-                holds = related(
+                truth = related(
                     first,
                     stack_tags[depth - 1],
-                    ints[depth - 1],
-                    floats[depth - 1],
+                    stack[depth - 1],
+                    numbers[depth - 1],
                     stack_tags[depth],
-                    ints[depth],
-                    floats[depth],
-                    ranks,
+                    stack[depth],
+                    numbers[depth],
+                    ints(m, RANKS),
                 )
-            stack_tags[depth - 1], ints[depth - 1] = BOOL, 1 if holds else 0
+            stack_tags[depth - 1], stack[depth - 1] = BOOL, 1 if truth else 0
         elif operation == TRUTH:
             if stack_tags[depth - 1] == MISSING:
-                ints[depth - 1] = 1 if missing else 0
+                stack[depth - 1] = 1 if missing else 0
             elif stack_tags[depth - 1] != BOOL:
-                ints[depth - 1] = 0
+                stack[depth - 1] = 0
             stack_tags[depth - 1] = BOOL
         elif operation == INVERT:
-            ints[depth - 1] = 1 - ints[depth - 1]
+            stack[depth - 1] = 1 - stack[depth - 1]
+        elif operation == FIRST_OF:
+            depth -= first - 1
+            for other in range(depth, depth + first - 1):
+                if stack_tags[depth - 1] == MISSING:
+                    stack_tags[depth - 1], stack[depth - 1] = stack_tags[other], stack[other]
+                    numbers[depth - 1] = numbers[other]
         else:
             total = 0
             for operand in range(depth - first, depth):
-                total += ints[operand]
+                total += stack[operand]
             depth -= first - 1
             wanted = first if operation == ALL else 1
-            stack_tags[depth - 1], ints[depth - 1] = BOOL, 1 if total >= wanted else 0
-    return stack_tags[0], ints[0], floats[0]
+            stack_tags[depth - 1], stack[depth - 1] = BOOL, 1 if total >= wanted else 0
+    return stack_tags[base], stack[base], numbers[base]
 
 
-def new_frame(width: int, registers: int) -> Frame:
-    """A frame for rules of so many components and registers."""
-    return Frame(
-        np.zeros(max(1, width), np.int64),
-        np.zeros(max(1, width), np.int64),
-        np.zeros(max(1, width), np.int64),
-        np.zeros(max(1, registers), np.int64),
-        np.zeros(max(1, registers), np.int64),
-        np.zeros(STACK, np.int64),
-        np.zeros(STACK, np.int64),
-        np.zeros(STACK, np.float64),
-    )
+@inlined
+def _item(m: Ints, position: int, index: int) -> int:
+    """The i-th row (from 1; -1 is the last) of those under a position, or -1."""
+    begin, end = ints(m, LIST_BEGIN)[position], ints(m, LIST_END)[position]
+    at = begin + index - 1 if index > 0 else end + index
+    return int(ints(m, LIST_ROW)[at]) if begin <= at < end else -1
+
+
+@compiled
+def holds(m: Ints, program: int, own: int, missing: bool) -> bool:
+    """Whether a condition holds."""
+    return run(m, program, own, missing, 0)[1] == 1
+
+
+@compiled
+def value_of(m: Ints, program: int, own: int, missing: bool) -> tuple[int, int, float]:
+    """The value of an expression."""
+    return run(m, program, own, missing, 0)

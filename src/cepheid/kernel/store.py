@@ -1,272 +1,241 @@
-"""The state of the lazy strategy: stored events, and stacks of them by key.
+"""The store: rows of events that the state refers to, shared by all strategies.
 
-A stack is a list per key, threaded from the newest entry to the oldest. Arrays get room before a
-batch comes in, so that compiled code never has to ask for it. Rows and entries are in the total
-order of events, so that what has expired is always a front part of them.
+A row is an event from outside, a tick of a periodic timer, or a composite event. Cells lie row by
+row, so that an event is one piece of memory. Rows are given up by `compaction`, once nothing
+refers to them.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
-
-import numpy as np
-
 from cepheid.kernel.compiled import compiled, inlined
-from cepheid.kernel.values import DOUBLE, INT, Ints, Tags, as_float
+from cepheid.kernel.memory import STORE, grow, ints, set_size, size, tags
+from cepheid.kernel.values import Ints
 
-ROWS, ENTRIES, LISTS, MATCHES, MATCH_ROWS, MATCH_VALUES, CONSUMED = range(7)
-_MIX = np.uint64(0x9E3779B97F4A7C15)
-_ROOM = 64
+(
+    SCALARS,
+    ROW_END,
+    ROW_START,
+    ROW_ORIGIN,
+    ROW_TYPE,
+    ROW_MADE,
+    ROW_TAGS,
+    ROW_CELLS,
+    MADE_RULE,
+    MADE_DEPTH,
+    MADE_PARTS,
+    MADE_PARTS_END,
+    PART_ROW,
+    PART_LABEL,
+    RANKS,
+    LIVE,
+    MOVED,
+    RULE_RANK,
+    TYPE_RANK,
+) = range(STORE, STORE + 19)
+"""`ROW_END` tells how many rows there are. `ROW_MADE` is -1 for events from outside, -2 for ticks,
+else the number of the composite event, whose parts are in `PART_ROW` and `PART_LABEL`. `LIVE` and
+`MOVED` serve compaction."""
+
+(
+    WIDTH,
+    NOW,
+    MADE,
+    CUT,
+    DEPTH_LIMIT,
+    TICKS,
+    DUE,
+    KEPT,
+    STARTED,
+) = range(9)
+"""Numbers in `SCALARS`: columns of a row, the time, events made so far (their origins count down),
+composite events cut, the depth limit, ticks so far, the next time at which something is due,
+rows that compaction left, whether an event has come."""
+SCALAR_COUNT = 16
+
+OUTSIDE, TICK = -1, -2
 
 
-class Store(NamedTuple):
-    """Stored events by row, entries of stacks, the newest entry of every list, and counters.
+@inlined
+def scalar(m: Ints, which: int) -> int:
+    """One of the numbers of the whole kernel."""
+    return int(ints(m, SCALARS)[which])
 
-    `origins` are the numbers that the events came with.
+
+@inlined
+def set_scalar(m: Ints, which: int, value: int) -> None:
+    """Set one of the numbers of the whole kernel."""
+    ints(m, SCALARS)[which] = value
+
+
+@compiled
+def _grow_rows(m: Ints, rows: int) -> None:
+    width = scalar(m, WIDTH)
+    for slot in (ROW_END, ROW_START, ROW_ORIGIN, ROW_TYPE, ROW_MADE):
+        grow(m, slot, rows, 8)
+    grow(m, ROW_TAGS, ints(m, ROW_END).shape[0] * width, 1)
+    grow(m, ROW_CELLS, ints(m, ROW_END).shape[0] * width, 8)
+
+
+@inlined
+def new_row(m: Ints, origin: int, type_: int, start: int, end: int, made: int) -> int:
+    """A row for an event; its cells are whatever was there before."""
+    row = size(m, ROW_END)
+    if row == ints(m, ROW_END).shape[0]:
+        _grow_rows(m, row + 1)
+    set_size(m, ROW_END, row + 1)
+    ints(m, ROW_END)[row] = end
+    ints(m, ROW_START)[row] = start
+    ints(m, ROW_ORIGIN)[row] = origin
+    ints(m, ROW_TYPE)[row] = type_
+    ints(m, ROW_MADE)[row] = made
+    return row
+
+
+@inlined
+def new_origin(m: Ints) -> int:
+    """The origin of an event that the kernel makes."""
+    scalars = ints(m, SCALARS)
+    scalars[MADE] += 1
+    return -int(scalars[MADE])
+
+
+# --- order -------------------------------------------------------------------
+
+
+@compiled
+def compare_rows(m: Ints, one: int, other: int) -> int:
+    """-1, 0 or 1: the total order of events, as `cepheid.events.Order` has it.
+
+    Events from outside come in the order of their origins. A composite event comes after what it
+    is made of; those that are made equally deep follow the order of their constituents.
     """
-
-    origins: Ints
-    starts: Ints
-    ends: Ints
-    tags: Tags
-    cells: Ints
-    entry_row: Ints
-    entry_before: Ints
-    entry_low: Ints
-    entry_high: Ints
-    list_stack: Ints
-    list_tag: Ints
-    list_cell: Ints
-    list_head: Ints
-    slots: Ints
-    consumed_rule: Ints
-    consumed_row: Ints
-    counts: Ints
-
-
-_ROW_ARRAYS = ("origins", "starts", "ends", "tags", "cells")
-_ENTRY_ARRAYS = ("entry_row", "entry_before", "entry_low", "entry_high")
-_LIST_ARRAYS = ("list_stack", "list_tag", "list_cell", "list_head")
-
-
-def new_store(columns: int) -> Store:
-    """An empty store."""
-
-    def ints(size: int) -> Ints:
-        return np.zeros(size, np.int64)
-
-    return Store._make(
-        (
-            *(ints(_ROOM) for _ in range(3)),
-            np.zeros((columns, _ROOM), np.uint8),
-            np.zeros((columns, _ROOM), np.int64),
-            *(ints(_ROOM) for _ in _ENTRY_ARRAYS),
-            *(ints(_ROOM) for _ in _LIST_ARRAYS),
-            np.full(2 * _ROOM, -1, np.int64),
-            np.full(_ROOM, -1, np.int64),
-            ints(_ROOM),
-            ints(8),
-        )
-    )
-
-
-# --- room --------------------------------------------------------------------
-
-
-def with_room(store: Store, rows: int, entries: int) -> Store:
-    """The store with room for so many rows and entries more."""
-    counts = store.counts
-    changes = _grown(store, _ROW_ARRAYS, int(counts[ROWS]) + rows)
-    changes |= _grown(store, _ENTRY_ARRAYS, int(counts[ENTRIES]) + entries)
-    lists = _grown(store, _LIST_ARRAYS, int(counts[LISTS]) + entries)
-    if not lists:
-        return store._replace(**changes)
-    size = _power_of_two(2 * len(lists["list_head"]))
-    grown = store._replace(**changes, **lists, slots=np.full(size, -1, np.int64))
-    rehash(grown)
-    return grown
-
-
-def with_room_to_consume(store: Store) -> Store:
-    """The store with room to consume as many events again."""
-    size = 2 * len(store.consumed_rule)
-    grown = store._replace(
-        consumed_rule=np.full(size, -1, np.int64), consumed_row=np.zeros(size, np.int64)
-    )
-    grown.counts[CONSUMED] = 0
-    _consume_all(grown, store.consumed_rule, store.consumed_row, 0)
-    return grown
-
-
-def _grown(store: Store, names: tuple[str, ...], needed: int) -> dict[str, Any]:
-    size = getattr(store, names[0]).shape[-1]
-    if needed <= size:
-        return {}
-    return {name: _resized(getattr(store, name), max(needed, size + size // 2)) for name in names}
-
-
-def _resized(array: Ints | Tags, size: int) -> Ints | Tags:
-    grown = np.zeros((*array.shape[:-1], size), array.dtype)
-    grown[..., : array.shape[-1]] = array
-    return grown
-
-
-def _power_of_two(size: int) -> int:
-    return 1 << (size - 1).bit_length()
-
-
-def compact(store: Store, oldest: int) -> int:
-    """Forget events that ended at or before a time, once there are as many of them as others.
-
-    The result is by how much rows have moved.
-    """
-    rows = int(store.counts[ROWS])
-    dead = int(np.searchsorted(store.ends[:rows], oldest, side="right"))
-    if dead < _ROOM or 2 * dead < rows:
+    if one == other:
         return 0
-    entries = int(store.counts[ENTRIES])
-    gone = int(np.searchsorted(store.entry_row[:entries], dead))
-    for name in _ROW_ARRAYS:
-        array = getattr(store, name)
-        array[..., : rows - dead] = array[..., dead:rows].copy()
-    for name in _ENTRY_ARRAYS:
-        array = getattr(store, name)
-        array[: entries - gone] = array[gone:entries].copy()
-    store.counts[ROWS], store.counts[ENTRIES] = rows - dead, entries - gone
-    store.entry_row[: entries - gone] -= dead
-    before = store.entry_before[: entries - gone]
-    np.copyto(before, np.where(before < gone, -1, before - gone))
-    _compact_lists(store, gone)
-    rules, consumed = store.consumed_rule.copy(), store.consumed_row.copy()
-    rules[consumed < dead] = -1
-    store.consumed_rule[:] = -1
-    store.counts[CONSUMED] = 0
-    _consume_all(store, rules, consumed, dead)
-    return dead
-
-
-def _compact_lists(store: Store, gone: int) -> None:
-    count = int(store.counts[LISTS])
-    alive = np.flatnonzero(store.list_head[:count] >= gone)
-    for name in _LIST_ARRAYS:
-        array = getattr(store, name)
-        array[: len(alive)] = array[alive]
-    store.list_head[: len(alive)] -= gone
-    store.counts[LISTS] = len(alive)
-    store.slots[:] = -1
-    rehash(store)
-
-
-# --- lists -------------------------------------------------------------------
-
-
-@inlined
-def hashed(stack: int, tag: int, cell: int, mask: int) -> int:
-    """A slot for a stack and a key."""
-    mixed = (np.uint64(cell) ^ (np.uint64(stack) << np.uint64(40)) ^ np.uint64(tag)) * _MIX
-    mixed ^= mixed >> np.uint64(29)
-    return int((mixed * _MIX) >> np.uint64(20)) & mask
+    ends, starts = ints(m, ROW_END), ints(m, ROW_START)
+    if ends[one] != ends[other]:
+        return -1 if ends[one] < ends[other] else 1
+    if starts[one] != starts[other]:
+        return -1 if starts[one] < starts[other] else 1
+    made1, made2 = ints(m, ROW_MADE)[one], ints(m, ROW_MADE)[other]
+    if made1 < 0 or made2 < 0:
+        if made1 < 0 and made2 < 0:
+            return -1 if ints(m, ROW_ORIGIN)[one] < ints(m, ROW_ORIGIN)[other] else 1
+        return -1 if made1 < 0 else 1
+    depth1, depth2 = ints(m, MADE_DEPTH)[made1], ints(m, MADE_DEPTH)[made2]
+    if depth1 != depth2:
+        return -1 if depth1 < depth2 else 1
+    return _compare_parts(m, one, other, made1, made2)
 
 
 @compiled
-def rehash(store: Store) -> None:
-    """Fill the empty slots with all lists."""
-    mask = len(store.slots) - 1
-    for number in range(store.counts[LISTS]):
-        slot = hashed(
-            store.list_stack[number], store.list_tag[number], store.list_cell[number], mask
-        )
-        while store.slots[slot] >= 0:
-            slot = (slot + 1) & mask
-        store.slots[slot] = number
+def _compare_parts(m: Ints, one: int, other: int, made1: int, made2: int) -> int:
+    at1, end1 = ints(m, MADE_PARTS)[made1], ints(m, MADE_PARTS_END)[made1]
+    at2, end2 = ints(m, MADE_PARTS)[made2], ints(m, MADE_PARTS_END)[made2]
+    rows, labels, ranks = ints(m, PART_ROW), ints(m, PART_LABEL), ints(m, RANKS)
+    while at1 < end1 and at2 < end2:
+        found = compare_rows(m, rows[at1], rows[at2])
+        if found != 0:
+            return found
+        if labels[at1] != labels[at2]:
+            return -1 if ranks[labels[at1]] < ranks[labels[at2]] else 1
+        at1 += 1
+        at2 += 1
+    if end1 - at1 != end2 - at2:
+        return -1 if at1 == end1 else 1
+    type1, type2 = ints(m, ROW_TYPE)[one], ints(m, ROW_TYPE)[other]
+    if type1 != type2:
+        return -1 if ints(m, TYPE_RANK)[type1] < ints(m, TYPE_RANK)[type2] else 1
+    rule1, rule2 = ints(m, MADE_RULE)[made1], ints(m, MADE_RULE)[made2]
+    rank1, rank2 = ints(m, RULE_RANK)[rule1], ints(m, RULE_RANK)[rule2]
+    return -1 if rank1 < rank2 else (1 if rank1 > rank2 else 0)
 
 
 @inlined
-def find_slot(store: Store, stack: int, tag: int, cell: int) -> int:
-    """The slot of a list, or the empty slot where it belongs."""
-    mask = len(store.slots) - 1
-    slot = hashed(stack, tag, cell, mask)
-    while True:
-        number = store.slots[slot]
-        if number < 0 or (
-            store.list_stack[number] == stack
-            and store.list_tag[number] == tag
-            and store.list_cell[number] == cell
-        ):
-            return slot
-        slot = (slot + 1) & mask
+def precedes(m: Ints, one: int, other: int) -> bool:
+    """Whether one event comes before another in the total order."""
+    return compare_rows(m, one, other) < 0
 
 
-@inlined
-def head_of(store: Store, stack: int, tag: int, cell: int) -> int:
-    """The newest entry of a list, or -1."""
-    number = store.slots[find_slot(store, stack, tag, cell)]
-    return store.list_head[number] if number >= 0 else -1
-
-
-@inlined
-def push(store: Store, stack: int, tag: int, cell: int, row: int, low: int, high: int) -> None:
-    """Put a row on top of a list, with the members of the family that it satisfies."""
-    slot = find_slot(store, stack, tag, cell)
-    number = store.slots[slot]
-    if number < 0:
-        number = store.counts[LISTS]
-        store.counts[LISTS] += 1
-        store.slots[slot] = number
-        store.list_stack[number] = stack
-        store.list_tag[number] = tag
-        store.list_cell[number] = cell
-        store.list_head[number] = -1
-    entry = store.counts[ENTRIES]
-    store.counts[ENTRIES] += 1
-    store.entry_row[entry] = row
-    store.entry_low[entry] = low
-    store.entry_high[entry] = high
-    store.entry_before[entry] = store.list_head[number]
-    store.list_head[number] = entry
-
-
-@inlined
-def key_of(tag: int, cell: int) -> tuple[int, int]:
-    """A value as a key: equal numbers have one key, whether int or double."""
-    if tag == DOUBLE:
-        number = as_float(cell)
-        if -9.2e18 < number < 9.2e18 and number == np.floor(number):
-            return INT, int(number)
-    return tag, cell
-
-
-# --- consumption -------------------------------------------------------------
-
-
-@inlined
-def is_consumed(store: Store, rule: int, row: int) -> bool:
-    """Whether an event is gone for a rule."""
-    mask = len(store.consumed_rule) - 1
-    slot = hashed(rule, 0, row, mask)
-    while store.consumed_rule[slot] >= 0:
-        if store.consumed_rule[slot] == rule and store.consumed_row[slot] == row:
-            return True
-        slot = (slot + 1) & mask
-    return False
+# --- compaction --------------------------------------------------------------
 
 
 @compiled
-def consume(store: Store, rule: int, row: int) -> None:
-    """Take an event away from a rule."""
-    mask = len(store.consumed_rule) - 1
-    slot = hashed(rule, 0, row, mask)
-    while store.consumed_rule[slot] >= 0:
-        if store.consumed_rule[slot] == rule and store.consumed_row[slot] == row:
-            return
-        slot = (slot + 1) & mask
-    store.consumed_rule[slot] = rule
-    store.consumed_row[slot] = row
-    store.counts[CONSUMED] += 1
+def begin_compaction(m: Ints) -> None:
+    """Nothing is alive until somebody says so."""
+    rows = size(m, ROW_END)
+    grow(m, LIVE, rows, 1)
+    tags(m, LIVE)[:rows] = 0
+
+
+@inlined
+def keep(m: Ints, row: int) -> None:
+    """Say that a row is still needed."""
+    tags(m, LIVE)[row] = 1
 
 
 @compiled
-def _consume_all(store: Store, rules: Ints, rows: Ints, shift: int) -> None:
-    for index in range(len(rules)):
-        if rules[index] >= 0:
-            consume(store, rules[index], rows[index] - shift)
+def finish_compaction(m: Ints) -> int:
+    """Give up rows that nobody needs; `MOVED` tells where each row went. How many are gone."""
+    rows, width = size(m, ROW_END), scalar(m, WIDTH)
+    _keep_parts(m, rows)
+    grow(m, MOVED, rows, 8)
+    live, moved = tags(m, LIVE), ints(m, MOVED)
+    made, cells, cell_tags = ints(m, ROW_MADE), ints(m, ROW_CELLS), tags(m, ROW_TAGS)
+    ends, starts = ints(m, ROW_END), ints(m, ROW_START)
+    origins, types = ints(m, ROW_ORIGIN), ints(m, ROW_TYPE)
+    to = 0
+    for row in range(rows):
+        if live[row] == 0:
+            moved[row] = -1
+            continue
+        moved[row] = to
+        if to != row:
+            ends[to], starts[to], made[to] = ends[row], starts[row], made[row]
+            origins[to], types[to] = origins[row], types[row]
+            for column in range(width):
+                cells[to * width + column] = cells[row * width + column]
+                cell_tags[to * width + column] = cell_tags[row * width + column]
+        to += 1
+    set_size(m, ROW_END, to)
+    set_scalar(m, KEPT, to)
+    _compact_made(m, to)
+    return rows - to
+
+
+@compiled
+def _keep_parts(m: Ints, rows: int) -> None:
+    """Parts of a composite event stay as long as it does: its place in the order needs them.
+
+    Parts have been there before what they are part of, so one way back finds them all.
+    """
+    live, made, parts = tags(m, LIVE), ints(m, ROW_MADE), ints(m, PART_ROW)
+    for row in range(rows - 1, -1, -1):
+        if live[row] and made[row] >= 0:
+            for at in range(ints(m, MADE_PARTS)[made[row]], ints(m, MADE_PARTS_END)[made[row]]):
+                live[parts[at]] = 1
+
+
+@compiled
+def _compact_made(m: Ints, rows: int) -> None:
+    """Composite events that are left get new numbers, in the order of their rows."""
+    made, moved = ints(m, ROW_MADE), ints(m, MOVED)
+    parts, labels = ints(m, PART_ROW), ints(m, PART_LABEL)
+    begins, ends = ints(m, MADE_PARTS), ints(m, MADE_PARTS_END)
+    rules, depths = ints(m, MADE_RULE), ints(m, MADE_DEPTH)
+    to, part = 0, 0
+    for row in range(rows):
+        number = made[row]
+        if number < 0:
+            continue
+        begin = part
+        for at in range(begins[number], ends[number]):
+            parts[part], labels[part] = moved[parts[at]], labels[at]
+            part += 1
+        begins[to], ends[to] = begin, part
+        rules[to], depths[to] = rules[number], depths[number]
+        made[row] = to
+        to += 1
+    for slot in (MADE_RULE, MADE_DEPTH, MADE_PARTS, MADE_PARTS_END):
+        set_size(m, slot, to)
+    set_size(m, PART_ROW, part)
+    set_size(m, PART_LABEL, part)
