@@ -10,6 +10,7 @@ from cepheid.errors import (
     LimitError,
     Problem,
     RuleError,
+    SnapshotError,
     SpecError,
 )
 from cepheid.events import CompositeEvent, Event, Interval, Kind, Schema
@@ -31,6 +32,7 @@ __all__ = [
     "RuleError",
     "Rules",
     "Schema",
+    "SnapshotError",
     "SpecError",
     "format_event",
     "load",

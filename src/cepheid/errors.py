@@ -304,6 +304,17 @@ class LimitError(CepheidError):
     """
 
 
+class SnapshotError(CepheidError):
+    """A snapshot that cannot be restored, or that cannot be taken.
+
+    >>> import cepheid
+    >>> cepheid.restore(b"something else")
+    Traceback (most recent call last):
+    ...
+    cepheid.errors.SnapshotError: snapshot must begin with the mark of a Cepheid snapshot...
+    """
+
+
 class CannotExpressError(CepheidError):
     """A rule cannot be written in the language that was asked for.
 
