@@ -6,14 +6,15 @@ framework (Pietzuch, Shand, Bacon).
 
 from __future__ import annotations
 
-import hashlib
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import cached_property
 from typing import Any
 
 from cepheid.errors import EventError
+from cepheid.identity import Lanes, composite_identity, event_identity, written
 from cepheid.units import INT_MAX, INT_MIN, TIME_MAX
 
 Value = str | int | float | bool
@@ -161,7 +162,7 @@ class CompositeEvent(Event):
     >>> smoke = Event("Smoke", 5, 5, {"area": "A1"}, id=1)
     >>> fire = CompositeEvent("Fire", 5, 5, {"area": "A1"}, rule="R1", events=(("Smoke", smoke),))
     >>> fire.rule, fire.events[0][1].type, fire.id
-    ('R1', 'Smoke', '6bb85dcb5f546ad1e1212d287a35fd30')
+    ('R1', 'Smoke', '5722e8fcf5c36c2c0afec83a3b77d3d7')
     """
 
     rule: str = ""
@@ -172,24 +173,32 @@ class CompositeEvent(Event):
         super().__post_init__()
         depths = (e.depth for _, e in self.events if isinstance(e, CompositeEvent))
         object.__setattr__(self, "depth", 1 + max(depths, default=0))
-        if self.id is None:
-            object.__setattr__(self, "id", _composite_id(self))
+        if self.__dict__["id"] is None:
+            del self.__dict__["id"]
+            # One level at a time: a long chain of composite events must not become a recursion.
+            for _, event in self.events:
+                _ = event.id
+
+    @cached_property  # type: ignore[misc]  # a field that is computed when first asked for
+    def id(self) -> int | str | None:
+        """What the event is called; unless given, it follows from the rule and its events."""
+        return _composite_id(self)
 
     __hash__ = Event.__hash__
 
 
 def _composite_id(event: CompositeEvent) -> str:
-    digest = hashlib.blake2b(digest_size=16)
-    for part in (event.rule, event.type, *map(_identity, event.events)):
-        digest.update(part.encode("utf-8", "surrogatepass"))
-        digest.update(b"\x00")
-    return digest.hexdigest()
+    parts = [(label, identity_of(part)) for label, part in event.events]
+    return written(composite_identity(event.rule, event.type, parts))
 
 
-def _identity(labelled: tuple[str, Event]) -> str:
-    label, event = labelled
-    content = sorted((name, repr(value)) for name, value in event.attributes.items())
-    return f"{label}|{event.type}|{event.start}|{event.end}|{event.id!r}|{content}"
+def identity_of(event: Event) -> Lanes:
+    """128 bits that tell an event from every other; kept with it, as events do not change."""
+    known: Lanes | None = event.__dict__.get("_identity")
+    if known is None:
+        known = event_identity(event.type, event.start, event.end, event.id, event.attributes)
+        event.__dict__["_identity"] = known
+    return known
 
 
 @dataclass(frozen=True)
