@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import fields, replace
 from itertools import pairwise
 from pathlib import Path
@@ -27,7 +27,8 @@ from cepheid.algebra import (
 from cepheid.events import CompositeEvent, Event, Order, Schema, Value
 from cepheid.kernel.families import families
 from cepheid.kernel.generate import composites
-from cepheid.kernel.trees import Found, TreeKernel
+from cepheid.kernel.found import Found
+from cepheid.kernel.kernel import Kernel
 from cepheid.oracle import evaluate
 from cepheid.testing import Case, read_cases
 from cepheid.units import parse_time
@@ -48,16 +49,22 @@ def detect(
     order = Order(schema)
     ordered = sorted(events, key=order.key)
     by_origin = dict(enumerate(ordered))
-    kernel = TreeKernel(rules)
-    encoder = kernel.registry.encoder
+    kernel = Kernel()
+    kernel.deploy(rules)
+    encoder = kernel.encoder
     places = [0, *sorted(min(cut, len(ordered)) for cut in cuts), len(ordered)]
-    found: list[Found] = []
+    found: list[CompositeEvent] = []
+
+    def take(portions: Iterable[Found]) -> None:
+        for portion in portions:
+            found.extend(composites(portion, rules, by_origin, encoder, order))
+
     for begin, end in pairwise(places):
-        found += kernel.feed(encoder.encode(ordered[begin:end], begin))
+        take(kernel.feed(encoder.encode(ordered[begin:end], begin)))
     if ordered:
         last = max(event.end for event in ordered)
-        found += kernel.advance(last if until is None else max(last, until))
-    return [c for part in found for c in composites(part, rules, by_origin, encoder, order)]
+        take(kernel.advance(last if until is None else max(last, until)))
+    return found
 
 
 def contents(found: Sequence[CompositeEvent]) -> Counter[tuple[object, ...]]:

@@ -18,9 +18,10 @@ _TAGS = {Kind.INT: INT, Kind.DOUBLE: DOUBLE, Kind.STRING: TEXT, Kind.BOOL: BOOL}
 
 
 class Batch(NamedTuple):
-    """Events in the total order, as arrays; cells and tags are indexed by column, then event.
+    """Events in the order they are consumed, as arrays; cells and tags have a line per event.
 
-    `origins` are numbers by which the caller knows the events.
+    `origins` are numbers by which the caller knows the events: increasing, from 0 on. A type of
+    -1 is one that no rule looks at.
     """
 
     origins: Ints
@@ -90,8 +91,8 @@ class Encoder:
             np.full(count, -1, np.int64),
             np.empty(count, np.int64),
             np.empty(count, np.int64),
-            np.zeros((width, count), np.uint8),
-            np.zeros((width, count), np.int64),
+            np.zeros((count, width), np.uint8),
+            np.zeros((count, width), np.int64),
         )
         for row, event in enumerate(events):
             batch.types[row] = self.types.find(event.type)
@@ -99,7 +100,7 @@ class Encoder:
             for name, value in event.attributes.items():
                 column = self.columns.find(name)
                 if column >= 0:
-                    batch.tags[column, row], batch.cells[column, row] = self.cell(value)
+                    batch.tags[row, column], batch.cells[row, column] = self.cell(value)
         return batch
 
     def decode(self, tags: Iterable[int], cells: Iterable[int]) -> list[Value | None]:

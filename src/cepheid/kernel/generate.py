@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from cepheid.algebra import Rule
 from cepheid.events import CompositeEvent, Event, Kind, Order, Value, kind_of
 from cepheid.kernel.columns import Encoder
-from cepheid.kernel.trees import Found
+from cepheid.kernel.found import Found
 from cepheid.units import INT_MAX, INT_MIN
 
 

@@ -1,353 +1,512 @@
 """The lazy strategy: store candidates in stacks, construct matches backwards from a terminator.
 
-SASE's active instance stacks and partitioned stacks (sections 4.1, 4.2) and T-Rex's shared storage
-of events, over arrays. Windows, keys and conditions are applied while a match is constructed, so
-that a dead end costs one step. A search carries the range of a family's members for which it is
-still good.
+SASE's active instance stacks and T-Rex's shared storage of events, over arrays. Windows, keys and
+conditions are applied while a match is constructed, so that a dead end costs one step. A search
+carries the range of a family's members for which it is still good.
 """
 
 from __future__ import annotations
 
-from cepheid.kernel.aggregates import compute
-from cepheid.kernel.columns import Batch
 from cepheid.kernel.compiled import compiled, inlined
-from cepheid.kernel.machine import Machine, holds, value_of
-from cepheid.kernel.members import members, members_of_row
-from cepheid.kernel.probes import bounds, exists, newest
-from cepheid.kernel.store import (
-    CONSUMED,
+from cepheid.kernel.matches import (
+    MATCH_ROW,
     MATCH_ROWS,
-    MATCH_VALUES,
-    MATCHES,
-    ROWS,
+    add_constituent,
+    add_outputs,
+    match_count,
+    open_match,
+)
+from cepheid.kernel.members import members, members_of_row
+from cepheid.kernel.memory import append, grow, ints, set_size, size, tags
+from cepheid.kernel.probes import bounds, compute, exists, newest
+from cepheid.kernel.programs import FRAME_HIGH, FRAME_LOW, FRAME_ROW, holds, value_of
+from cepheid.kernel.stacks import (
+    ENTRY,
+    ENTRY_BEFORE,
+    ENTRY_HIGH,
+    ENTRY_LOW,
+    ENTRY_SKIP,
+    ENTRY_WIDTH,
+    PREFIX,
+    STACK,
+    STACK_COLUMN,
+    STACK_HOLE,
+    STACK_STAIRCASE,
+    STACK_WIDTH,
+    SUFFIX,
     consume,
     is_consumed,
     key_of,
+    mark_stacks,
+    move_stacks,
     push,
 )
-from cepheid.kernel.tables import ABSENT, COMPUTE, NARROW, PREFIX, SUFFIX, TEST
-from cepheid.kernel.values import BOOL, DOUBLE, Ints, as_cell
+from cepheid.kernel.store import (
+    MOVED,
+    NEVER,
+    ROW_CELLS,
+    ROW_END,
+    ROW_START,
+    ROW_TAGS,
+    ROW_TYPE,
+    WIDTH,
+    keep,
+    scalar,
+)
+from cepheid.kernel.tables import (
+    ABSENT,
+    CANDIDATE_BEGIN,
+    CANDIDATE_END,
+    COMPONENT,
+    COMPONENT_COUNT,
+    COMPONENT_COVER,
+    COMPONENT_LABEL,
+    COMPONENT_POLICY,
+    COMPONENT_PROBE,
+    COMPONENT_WIDTH,
+    COMPUTE,
+    FINAL_BEGIN,
+    FINAL_END,
+    MEANT,
+    NARROW,
+    NARROW_HOLE,
+    NARROW_PROGRAM,
+    NARROW_WIDTH,
+    NARROWED,
+    PICK_BEGIN,
+    PICK_END,
+    PICK_HIGH,
+    PICK_LOW,
+    PICK_ROW,
+    PICKED_BEGIN,
+    PICKED_END,
+    PREDICATE,
+    PREDICATE_FAMILY,
+    PREDICATE_MISSING,
+    PREDICATE_PROGRAM,
+    PREDICATE_STACK,
+    PREDICATE_WIDTH,
+    PROBE,
+    PROBE_STACK,
+    PROBE_WIDTH,
+    STACKS_BEGIN,
+    STACKS_END,
+    STEP,
+    STEP_ARGUMENT,
+    STEP_WIDTH,
+    TEST,
+    TREE,
+    TREE_ALIVE,
+    TREE_COMPONENTS,
+    TREE_CONSUMES,
+    TREE_DEADLINE,
+    TREE_DEADLINE_OFFSET,
+    TREE_FAMILY,
+    TREE_HOLE,
+    TREE_MEMBERS,
+    TREE_MISSING,
+    TREE_SIZE,
+    TREE_WIDTH,
+    TREE_WITHIN,
+    TREES_BEGIN,
+    TREES_END,
+    TYPE_BEGIN,
+    TYPE_PREDICATE,
+    WAIT,
+    WAIT_HEAP,
+    WAIT_HIGH,
+    WAIT_LOW,
+    WAIT_ROW,
+    WAIT_ROWS,
+    WAIT_TIME,
+    WAIT_TREE,
+    WAIT_WIDTH,
+)
+from cepheid.kernel.values import BOOL, Ints
 
 FIRST, LAST = 1, 2
 ALL_MEMBERS = 2**62
-DONE, MATCHES_FULL, PICKS_FULL, CONSUMED_FULL = 0, 1, 2, 3
 
 
 @compiled
-def feed(m: Machine, batch: Batch, begin: int, end: int) -> tuple[int, int]:
-    """Take events of a batch from `begin` on; the result is where it stopped, and why.
-
-    It stops before an event for which there is not enough room; nothing of that event is kept.
-    """
-    for at in range(begin, end):
-        if batch.types[at] >= 0:
-            status = _enter(m, batch, at)
-            if status != DONE:
-                return at, status
-    return end, DONE
-
-
-@compiled
-def _enter(m: Machine, batch: Batch, at: int) -> int:
+def see_trees(m: Ints, row: int) -> bool:
     """Search where an event completes something, then store it where it may be needed."""
-    store, tables = m.store, m.tables
-    row, type_ = store.counts[ROWS], batch.types[at]
-    _copy(m, batch, at, row)
-    found, found_rows = store.counts[MATCHES], store.counts[MATCH_ROWS]
-    found_values = store.counts[MATCH_VALUES]
-    needed, status = False, DONE
-    for index in range(tables.predicate_begins[type_], tables.predicate_begins[type_ + 1]):
-        predicate = tables.predicate_of_type[index]
-        if not _is_meant(m, predicate, row):
-            continue
-        needed = needed or tables.stack_begins[predicate] < tables.stack_begins[predicate + 1]
-        for number in range(tables.family_begins[predicate], tables.family_begins[predicate + 1]):
-            if status == DONE:
-                status = _search(m, tables.family_of_predicate[number], row)
-    if status == DONE:
-        status = _consume(m, found, found_rows)
-    if status != DONE:
-        store.counts[MATCHES], store.counts[MATCH_ROWS] = found, found_rows
-        store.counts[MATCH_VALUES] = found_values
-        return status
-    if needed:
-        _store(m, type_, row)
-    if needed or store.counts[MATCHES] > found:
-        store.counts[ROWS] += 1
-    return DONE
+    type_ = ints(m, ROW_TYPE)[row]
+    if type_ + 1 >= size(m, TYPE_BEGIN):
+        return False
+    begin, end = ints(m, TYPE_BEGIN)[type_], ints(m, TYPE_BEGIN)[type_ + 1]
+    found, stored = match_count(m), False
+    for index in range(begin, end):
+        at = PREDICATE_WIDTH * ints(m, TYPE_PREDICATE)[index]
+        table = ints(m, PREDICATE)
+        program = table[at + PREDICATE_PROGRAM]
+        meant = program < 0 or holds(m, program, row, table[at + PREDICATE_MISSING] == 1)
+        tags(m, MEANT)[index - begin] = 1 if meant else 0
+        if meant:
+            stored = stored or table[at + STACKS_BEGIN] < table[at + STACKS_END]
+            for number in range(table[at + TREES_BEGIN], table[at + TREES_END]):
+                _search(m, ints(m, PREDICATE_FAMILY)[number], row)
+    if stored:
+        for index in range(begin, end):
+            if tags(m, MEANT)[index - begin]:
+                _store(m, ints(m, TYPE_PREDICATE)[index], row)
+    return stored or match_count(m) > found
 
 
 @inlined
-def _copy(m: Machine, batch: Batch, at: int, row: int) -> None:
-    m.store.origins[row] = batch.origins[at]
-    m.store.starts[row] = batch.starts[at]
-    m.store.ends[row] = batch.ends[at]
-    for column in range(batch.tags.shape[0]):
-        m.store.tags[column, row] = batch.tags[column, at]
-        m.store.cells[column, row] = batch.cells[column, at]
-
-
-@compiled
-def _is_meant(m: Machine, predicate: int, row: int) -> bool:
-    program = m.tables.predicate_program[predicate]
-    return program < 0 or holds(m, program, row, m.tables.predicate_missing[predicate] == 1)
-
-
-@compiled
-def _store(m: Machine, type_: int, row: int) -> None:
-    """Put an event on every stack that it belongs to."""
-    store, tables = m.store, m.tables
-    for index in range(tables.predicate_begins[type_], tables.predicate_begins[type_ + 1]):
-        predicate = tables.predicate_of_type[index]
-        begin, end = tables.stack_begins[predicate], tables.stack_begins[predicate + 1]
-        if begin == end or not _is_meant(m, predicate, row):
-            continue
-        missing = tables.predicate_missing[predicate] == 1
-        for number in range(begin, end):
-            stack = tables.stack_of_predicate[number]
-            column, hole = tables.stack_column[stack], tables.stack_hole[stack]
-            tag, cell = BOOL, 0
-            if column >= 0:
-                tag, cell = key_of(int(store.tags[column, row]), store.cells[column, row])
-            low, high = 0, ALL_MEMBERS
-            if hole >= 0:
-                low, high = members_of_row(m, hole, row, missing)
-            if low < high:
-                push(store, stack, tag, cell, row, low, high)
-
-
-@compiled
-def _consume(m: Machine, found: int, found_rows: int) -> int:
-    """After all composite events of a terminator, take the named events away from their rules."""
-    tables, store = m.tables, m.store
-    needed = 0
-    for match in range(found, store.counts[MATCHES]):
-        family = m.matches.family[match]
-        if tables.consumes[family]:
-            needed += tables.component_begins[family + 1] - tables.component_begins[family]
-    if needed == 0:
-        return DONE
-    if 2 * (store.counts[CONSUMED] + needed) > len(store.consumed_rule):
-        return CONSUMED_FULL
-    at = found_rows
-    for match in range(found, store.counts[MATCHES]):
-        family = m.matches.family[match]
-        width = tables.component_begins[family + 1] - tables.component_begins[family]
-        for depth in range(width):
-            if (tables.consumes[family] >> depth) & 1:
-                consume(store, family, m.matches.rows[at + depth])
-        at += width
-    return DONE
+def _store(m: Ints, predicate: int, row: int) -> None:
+    """Put an event on every stack of a predicate."""
+    at = PREDICATE_WIDTH * predicate
+    missing = ints(m, PREDICATE)[at + PREDICATE_MISSING] == 1
+    width = scalar(m, WIDTH)
+    for number in range(ints(m, PREDICATE)[at + STACKS_BEGIN], ints(m, PREDICATE)[at + STACKS_END]):
+        stack = ints(m, PREDICATE_STACK)[number]
+        column = ints(m, STACK)[STACK_WIDTH * stack + STACK_COLUMN]
+        hole = ints(m, STACK)[STACK_WIDTH * stack + STACK_HOLE]
+        tag, cell = BOOL, 0
+        if column >= 0:
+            place = row * width + column
+            tag, cell = key_of(int(tags(m, ROW_TAGS)[place]), ints(m, ROW_CELLS)[place])
+        low, high = 0, ALL_MEMBERS
+        if hole >= 0:
+            low, high = members_of_row(m, hole, row, missing)
+        if low < high:
+            push(m, stack, tag, cell, row, low, high)
 
 
 # --- search ------------------------------------------------------------------
 
 
 @compiled
-def _search(m: Machine, family: int, row: int) -> int:
+def _search(m: Ints, tree: int, row: int) -> None:
     """Construct all matches that a terminator completes, depth first."""
-    tables, frame, scratch = m.tables, m.frame, m.scratch
-    begin = tables.component_begins[family]
-    width = tables.component_begins[family + 1] - begin
-    frame.rows[0] = row
-    frame.lows[0] = 0
-    frame.highs[0] = tables.member_begins[family + 1] - tables.member_begins[family]
-    hole = tables.family_hole[family]
-    if hole >= 0:
-        missing = tables.family_missing[family] == 1
-        frame.lows[0], frame.highs[0] = members_of_row(m, hole, row, missing)
-        if frame.lows[0] >= frame.highs[0]:
-            return DONE
+    table = ints(m, TREE)[TREE_WIDTH * tree : TREE_WIDTH * (tree + 1)]
+    components = ints(m, COMPONENT)
+    begin, width = table[TREE_COMPONENTS], table[TREE_SIZE]
+    rows, lows, highs = ints(m, FRAME_ROW), ints(m, FRAME_LOW), ints(m, FRAME_HIGH)
+    rows[0], lows[0], highs[0] = row, 0, table[TREE_MEMBERS]
+    if table[TREE_HOLE] >= 0:
+        lows[0], highs[0] = members_of_row(m, table[TREE_HOLE], row, table[TREE_MISSING] == 1)
+        if lows[0] >= highs[0]:
+            return
+    at = COMPONENT_WIDTH * begin
     if not (
-        _passes(m, family, 0, tables.candidate_begins[begin], tables.candidate_ends[begin], row)
-        and _passes(m, family, 0, tables.pick_begins[begin], tables.pick_ends[begin], row)
+        _passes(m, tree, 0, components[at + CANDIDATE_BEGIN], components[at + CANDIDATE_END], row)
+        and _passes(m, tree, 0, components[at + PICKED_BEGIN], components[at + PICKED_END], row)
     ):
-        return DONE
+        return
+    found = match_count(m)
     if width == 1:
-        return _emit(m, family, width)
-    scratch.ends[0] = 0
-    depth = 1
-    if not _pick(m, family, depth):
-        return PICKS_FULL
-    while depth > 0:
-        at = scratch.begins[depth]
-        if at == scratch.ends[depth]:
-            depth -= 1
-            continue
-        scratch.begins[depth] = at + 1
-        frame.rows[depth] = scratch.picks[at]
-        frame.lows[depth], frame.highs[depth] = scratch.lows[at], scratch.highs[at]
-        if frame.lows[depth] >= frame.highs[depth]:
-            continue
-        component = begin + depth
-        steps, steps_end = tables.pick_begins[component], tables.pick_ends[component]
-        if steps < steps_end and not _passes(m, family, depth, steps, steps_end, frame.rows[depth]):
-            continue
-        if depth + 1 == width:
-            status = _emit(m, family, width)
-            if status != DONE:
-                return status
-        else:
-            depth += 1
-            frame.lows[depth], frame.highs[depth] = frame.lows[depth - 1], frame.highs[depth - 1]
-            if not _pick(m, family, depth):
-                return PICKS_FULL
-    return DONE
+        _complete(m, tree)
+    else:
+        _descend(m, tree, begin, width)
+    if table[TREE_CONSUMES] and match_count(m) > found:
+        _consume(m, tree, found)
 
 
 @compiled
-def _pick(m: Machine, family: int, depth: int) -> bool:
-    """The candidates of a component that its policy chooses; False without room.
+def _descend(m: Ints, tree: int, begin: int, width: int) -> None:
+    """Bind component after component, each to every event that its policy picks."""
+    components = ints(m, COMPONENT)
+    rows, lows, highs = ints(m, FRAME_ROW), ints(m, FRAME_LOW), ints(m, FRAME_HIGH)
+    begins, ends = ints(m, PICK_BEGIN), ints(m, PICK_END)
+    ends[0] = 0
+    depth = 1
+    _pick(m, tree, begin, depth)
+    while depth > 0:
+        at = begins[depth]
+        if at == ends[depth]:
+            depth -= 1
+            continue
+        begins[depth] = at + 1
+        rows[depth] = ints(m, PICK_ROW)[at]
+        lows[depth], highs[depth] = ints(m, PICK_LOW)[at], ints(m, PICK_HIGH)[at]
+        if lows[depth] >= highs[depth]:
+            continue
+        component = COMPONENT_WIDTH * (begin + depth)
+        first, last = components[component + PICKED_BEGIN], components[component + PICKED_END]
+        if first < last and not _passes(m, tree, depth, first, last, rows[depth]):
+            continue
+        if depth + 1 == width:
+            _complete(m, tree)
+        else:
+            depth += 1
+            lows[depth], highs[depth] = lows[depth - 1], highs[depth - 1]
+            _pick(m, tree, begin, depth)
 
-    They come newest first. With `first`, the walk goes on to the oldest before it chooses.
+
+@compiled
+def _pick(m: Ints, tree: int, begin: int, depth: int) -> None:
+    """The candidates of a component that its policy chooses, newest first.
+
+    With `first`, the walk goes on to the oldest before it chooses.
     """
-    tables, store, frame, scratch = m.tables, m.store, m.frame, m.scratch
-    component = tables.component_begins[family] + depth
-    probe = tables.component_probe[component]
-    policy, count = tables.component_policy[component], tables.component_count[component]
-    cover = tables.component_cover[component]
-    missing = tables.family_missing[family] == 1
-    consumes = tables.consumes[family] != 0
-    steps, steps_end = tables.candidate_begins[component], tables.candidate_ends[component]
+    component = ints(m, COMPONENT)[
+        COMPONENT_WIDTH * (begin + depth) : COMPONENT_WIDTH * (begin + depth + 1)
+    ]
+    probe, policy, count = (
+        component[COMPONENT_PROBE],
+        component[COMPONENT_POLICY],
+        component[COMPONENT_COUNT],
+    )
+    cover = component[COMPONENT_COVER]
+    steps, steps_end = component[CANDIDATE_BEGIN], component[CANDIDATE_END]
+    missing = ints(m, TREE)[TREE_WIDTH * tree + TREE_MISSING] == 1
+    consumes = ints(m, TREE)[TREE_WIDTH * tree + TREE_CONSUMES] != 0
     low, high = bounds(m, probe)
-    open_low, open_high = frame.lows[depth - 1], frame.highs[depth - 1]
-    at = scratch.ends[depth - 1]
-    scratch.begins[depth] = at
+    rows = ints(m, FRAME_ROW)
+    open_low, open_high = ints(m, FRAME_LOW)[depth - 1], ints(m, FRAME_HIGH)[depth - 1]
+    entries, row_ends, row_starts = ints(m, ENTRY), ints(m, ROW_END), ints(m, ROW_START)
+    picks, lows, highs = ints(m, PICK_ROW), ints(m, PICK_LOW), ints(m, PICK_HIGH)
+    start = at = ints(m, PICK_END)[depth - 1]
+    # On a staircase an event in the window hides those that serve no member more.
+    stack = ints(m, PROBE)[PROBE_WIDTH * probe + PROBE_STACK]
+    stairs = ints(m, STACK)[STACK_WIDTH * stack + STACK_STAIRCASE] >= 0
+    next_ = ENTRY_SKIP if stairs else ENTRY_BEFORE
     for part in range(2 if missing else 1):
         entry = newest(m, probe, part, missing)
         while entry >= 0:
-            row = store.entry_row[entry]
-            first, last = store.entry_low[entry], store.entry_high[entry]
-            entry = store.entry_before[entry]
-            if store.ends[row] <= low:
+            row = entries[ENTRY_WIDTH * entry]
+            first, last = (
+                entries[ENTRY_WIDTH * entry + ENTRY_LOW],
+                entries[ENTRY_WIDTH * entry + ENTRY_HIGH],
+            )
+            place = ENTRY_WIDTH * entry
+            entry = entries[place + ENTRY_BEFORE]
+            if row_ends[row] <= low:
                 break
-            if store.ends[row] >= high or store.starts[row] <= low:
+            if row_ends[row] >= high or row_starts[row] <= low:
                 continue
+            entry = entries[place + next_]
             first, last = max(first, open_low), min(last, open_high)
-            if first >= last or (consumes and is_consumed(store, family, row)):
+            if first >= last or (consumes and is_consumed(m, tree, row)):
                 continue
-            frame.rows[depth] = row
-            if steps < steps_end and not _passes(m, family, depth, steps, steps_end, row):
-                continue
-            if at == len(scratch.picks):
-                return False
-            scratch.picks[at], scratch.lows[at], scratch.highs[at] = row, first, last
+            if steps < steps_end:
+                rows[depth] = row
+                if not _passes(m, tree, depth, steps, steps_end, row):
+                    continue
+            if at == picks.shape[0]:
+                for slot in (PICK_ROW, PICK_LOW, PICK_HIGH):
+                    grow(m, slot, at + 1, 8)
+                picks, lows, highs = ints(m, PICK_ROW), ints(m, PICK_LOW), ints(m, PICK_HIGH)
+            picks[at], lows[at], highs[at] = row, first, last
             at += 1
             if policy == LAST:
                 if cover == PREFIX:
                     open_low = last
                 elif cover == SUFFIX:
                     open_high = first
-                if open_low >= open_high or (cover < 0 and at - scratch.begins[depth] == count):
+                if open_low >= open_high or (cover < 0 and at - start == count):
                     break
     if policy == FIRST and cover < 0:
-        scratch.begins[depth] = max(scratch.begins[depth], at - count)
+        start = max(start, at - count)
     elif policy == FIRST:
-        _cover_from_oldest(m, scratch.begins[depth], at, cover, open_low, open_high)
-    scratch.ends[depth] = at
-    return True
+        _cover_from_oldest(m, start, at, cover, open_low, open_high)
+    ints(m, PICK_BEGIN)[depth], ints(m, PICK_END)[depth] = start, at
 
 
 @inlined
 def _cover_from_oldest(
-    m: Machine, begin: int, end: int, cover: int, open_low: int, open_high: int
+    m: Ints, begin: int, end: int, cover: int, open_low: int, open_high: int
 ) -> None:
     """Give every member of a family the oldest candidate that it accepts."""
-    scratch = m.scratch
+    lows, highs = ints(m, PICK_LOW), ints(m, PICK_HIGH)
     for at in range(end - 1, begin - 1, -1):
-        scratch.lows[at] = max(scratch.lows[at], open_low)
-        scratch.highs[at] = min(scratch.highs[at], open_high)
-        if scratch.lows[at] < scratch.highs[at]:
+        lows[at], highs[at] = max(lows[at], open_low), min(highs[at], open_high)
+        if lows[at] < highs[at]:
             if cover == PREFIX:
-                open_low = scratch.highs[at]
+                open_low = highs[at]
             else:
-                open_high = scratch.lows[at]
+                open_high = lows[at]
 
 
 # --- what must hold ----------------------------------------------------------
 
 
 @compiled
-def _passes(m: Machine, family: int, depth: int, begin: int, end: int, own: int) -> bool:
+def _passes(m: Ints, tree: int, depth: int, begin: int, end: int, own: int) -> bool:
     """Take steps until one does not hold; callers in a loop see to it that there are any."""
-    missing = m.tables.family_missing[family] == 1
-    for step in range(begin, end):
-        kind, argument = m.tables.step_kind[step], m.tables.step_argument[step]
+    missing = ints(m, TREE)[TREE_WIDTH * tree + TREE_MISSING] == 1
+    steps = ints(m, STEP)
+    for step in range(STEP_WIDTH * begin, STEP_WIDTH * end, STEP_WIDTH):
+        kind, argument = steps[step], steps[step + STEP_ARGUMENT]
         if kind == TEST:
             if not holds(m, argument, own, missing):
                 return False
         elif kind == ABSENT:
-            if exists(m, family, argument):
+            if exists(m, tree, argument):
                 return False
         elif kind == COMPUTE:
-            compute(m, family, argument)
-        elif kind == NARROW:
+            compute(m, tree, argument)
+        elif kind == NARROWED:
             if not _narrow(m, depth, argument, own, missing):
                 return False
-        elif not _is_within(m, family, argument):
+        elif not _is_within(m, tree, argument):
             return False
     return True
 
 
 @compiled
-def _narrow(m: Machine, depth: int, narrow: int, own: int, missing: bool) -> bool:
+def _narrow(m: Ints, depth: int, narrow: int, own: int, missing: bool) -> bool:
     """Keep the members of the family whose constant fits a value; False when none is left."""
-    program, hole = m.tables.narrow[narrow, 0], m.tables.narrow[narrow, 1]
+    program = ints(m, NARROW)[NARROW_WIDTH * narrow + NARROW_PROGRAM]
+    hole = ints(m, NARROW)[NARROW_WIDTH * narrow + NARROW_HOLE]
     tag, value, number = value_of(m, program, own, missing)
     low, high = members(m, hole, tag, value, number, missing)
-    m.frame.lows[depth] = max(m.frame.lows[depth], low)
-    m.frame.highs[depth] = min(m.frame.highs[depth], high)
-    return bool(m.frame.lows[depth] < m.frame.highs[depth])
+    lows, highs = ints(m, FRAME_LOW), ints(m, FRAME_HIGH)
+    lows[depth], highs[depth] = max(lows[depth], low), min(highs[depth], high)
+    return bool(lows[depth] < highs[depth])
 
 
 @inlined
-def _is_within(m: Machine, family: int, last: int) -> bool:
+def _is_within(m: Ints, tree: int, last: int) -> bool:
     """Whether the events that are bound so far fit into the window over the whole match."""
-    earliest, latest = m.store.starts[m.frame.rows[0]], m.store.ends[m.frame.rows[0]]
+    rows, starts, ends = ints(m, FRAME_ROW), ints(m, ROW_START), ints(m, ROW_END)
+    earliest, latest = starts[rows[0]], ends[rows[0]]
     for depth in range(1, last + 1):
-        earliest = min(earliest, m.store.starts[m.frame.rows[depth]])
-        latest = max(latest, m.store.ends[m.frame.rows[depth]])
-    return bool(latest - earliest < m.tables.family_within[family])
-
-
-@compiled
-def decide(m: Machine, family: int, rows: Ints) -> bool:
-    """Whether a match that waited for its deadline passes its last steps."""
-    for depth in range(len(rows)):
-        m.frame.rows[depth] = rows[depth]
-    begin, end = m.tables.final_begins[family], m.tables.final_ends[family]
-    return _passes(m, family, 0, begin, end, rows[0])
+        earliest = min(earliest, starts[rows[depth]])
+        latest = max(latest, ends[rows[depth]])
+    return bool(latest - earliest < ints(m, TREE)[TREE_WIDTH * tree + TREE_WITHIN])
 
 
 # --- matches -----------------------------------------------------------------
 
 
 @inlined
-def _emit(m: Machine, family: int, width: int) -> int:
+def _complete(m: Ints, tree: int) -> None:
+    """Write a match down, or let it wait for its deadline."""
+    table = ints(m, TREE)[TREE_WIDTH * tree : TREE_WIDTH * (tree + 1)]
+    rows, last = ints(m, FRAME_ROW), table[TREE_SIZE] - 1
+    if table[TREE_DEADLINE] < 0:
+        _emit(m, tree, ints(m, ROW_END)[rows[0]])
+        return
+    start = ints(m, ROW_START)[rows[table[TREE_DEADLINE]]]
+    number = size(m, WAIT) // WAIT_WIDTH
+    append(m, WAIT, start + table[TREE_DEADLINE_OFFSET])
+    append(m, WAIT, tree)
+    append(m, WAIT, ints(m, FRAME_LOW)[last])
+    append(m, WAIT, ints(m, FRAME_HIGH)[last])
+    append(m, WAIT, size(m, WAIT_ROW))
+    for depth in range(last + 1):
+        append(m, WAIT_ROW, rows[depth])
+    _push_wait(m, number)
+
+
+@compiled
+def _emit(m: Ints, tree: int, time: int) -> None:
     """Write a match down: its family and members, its time, its rows, its computed values."""
-    tables, matches, counts = m.tables, m.matches, m.store.counts
-    at, rows, values = counts[MATCHES], counts[MATCH_ROWS], counts[MATCH_VALUES]
-    first, last = tables.output_begins[family], tables.output_begins[family + 1]
-    if (
-        at == len(matches.family)
-        or rows + width > len(matches.rows)
-        or values + last - first > len(matches.tags)
-    ):
-        return MATCHES_FULL
-    matches.family[at] = family
-    matches.low[at], matches.high[at] = m.frame.lows[width - 1], m.frame.highs[width - 1]
-    matches.time[at] = m.store.ends[m.frame.rows[0]]
-    deadline = tables.family_deadline[family]
-    if deadline >= 0:
-        waited = tables.family_deadline_offset[family]
-        matches.time[at] = m.store.starts[m.frame.rows[deadline]] + waited
-    for depth in range(width):
-        matches.rows[rows + depth] = m.frame.rows[depth]
-    missing = tables.family_missing[family] == 1
-    for index in range(first, last):
-        tag, value, number = value_of(m, tables.output_program[index], m.frame.rows[0], missing)
-        matches.tags[values] = tag
-        matches.cells[values] = as_cell(number) if tag == DOUBLE else value
-        values += 1
-    counts[MATCHES], counts[MATCH_ROWS], counts[MATCH_VALUES] = at + 1, rows + width, values
-    return DONE
+    table = ints(m, TREE)[TREE_WIDTH * tree : TREE_WIDTH * (tree + 1)]
+    last = table[TREE_SIZE] - 1
+    low, high = ints(m, FRAME_LOW)[last], ints(m, FRAME_HIGH)[last]
+    open_match(m, table[TREE_FAMILY], low, high, time)
+    for depth in range(last + 1):
+        at = COMPONENT_WIDTH * (table[TREE_COMPONENTS] + depth) + COMPONENT_LABEL
+        add_constituent(m, ints(m, FRAME_ROW)[depth], ints(m, COMPONENT)[at])
+    add_outputs(m, table[TREE_FAMILY], ints(m, FRAME_ROW)[0], table[TREE_MISSING] == 1)
+
+
+@compiled
+def _consume(m: Ints, tree: int, found: int) -> None:
+    """After all composite events of a terminator, take the named events away from the rule."""
+    consumed = ints(m, TREE)[TREE_WIDTH * tree + TREE_CONSUMES]
+    for match in range(found, match_count(m)):
+        begin = ints(m, MATCH_ROWS)[match]
+        for depth in range(ints(m, TREE)[TREE_WIDTH * tree + TREE_SIZE]):
+            if (consumed >> depth) & 1:
+                consume(m, tree, ints(m, MATCH_ROW)[begin + depth])
+
+
+# --- deadlines ---------------------------------------------------------------
+
+
+@inlined
+def _wait_time(m: Ints, place: int) -> int:
+    return int(ints(m, WAIT)[WAIT_WIDTH * ints(m, WAIT_HEAP)[place] + WAIT_TIME])
+
+
+@compiled
+def _push_wait(m: Ints, number: int) -> None:
+    """Put a waiting match into the heap, the nearest deadline on top."""
+    at = append(m, WAIT_HEAP, number)
+    heap = ints(m, WAIT_HEAP)
+    while at > 0 and _wait_time(m, (at - 1) // 2) > _wait_time(m, at):
+        above = (at - 1) // 2
+        heap[at], heap[above] = heap[above], heap[at]
+        at = above
+
+
+@compiled
+def _pop_wait(m: Ints) -> int:
+    """Take the match with the nearest deadline from the heap."""
+    heap, count = ints(m, WAIT_HEAP), size(m, WAIT_HEAP) - 1
+    number = heap[0]
+    heap[0] = heap[count]
+    set_size(m, WAIT_HEAP, count)
+    at = 0
+    while 2 * at + 1 < count:
+        below = 2 * at + 1
+        if below + 1 < count and _wait_time(m, below + 1) < _wait_time(m, below):
+            below += 1
+        if _wait_time(m, at) <= _wait_time(m, below):
+            break
+        heap[at], heap[below] = heap[below], heap[at]
+        at = below
+    return int(number)
+
+
+@inlined
+def due_trees(m: Ints) -> int:
+    """The nearest deadline of a match that waits."""
+    return _wait_time(m, 0) if size(m, WAIT_HEAP) > 0 else NEVER
+
+
+@compiled
+def fire_trees(m: Ints, now: int) -> None:
+    """Write down the matches whose deadline has come without a negated event."""
+    while size(m, WAIT_HEAP) > 0 and _wait_time(m, 0) <= now:
+        number = _pop_wait(m)
+        wait = ints(m, WAIT)[WAIT_WIDTH * number : WAIT_WIDTH * (number + 1)]
+        tree = wait[WAIT_TREE]
+        table = ints(m, TREE)[TREE_WIDTH * tree : TREE_WIDTH * (tree + 1)]
+        if table[TREE_ALIVE] == 0:
+            continue
+        rows, last = ints(m, FRAME_ROW), table[TREE_SIZE] - 1
+        for depth in range(last + 1):
+            rows[depth] = ints(m, WAIT_ROW)[wait[WAIT_ROWS] + depth]
+        if _passes(m, tree, 0, table[FINAL_BEGIN], table[FINAL_END], rows[0]):
+            ints(m, FRAME_LOW)[last], ints(m, FRAME_HIGH)[last] = wait[WAIT_LOW], wait[WAIT_HIGH]
+            _emit(m, tree, now)
+
+
+# --- compaction --------------------------------------------------------------
+
+
+@compiled
+def mark_trees(m: Ints, now: int) -> None:
+    """Forget what has expired, and say which rows are needed."""
+    mark_stacks(m, now)
+    for place in range(size(m, WAIT_HEAP)):
+        at = WAIT_WIDTH * ints(m, WAIT_HEAP)[place]
+        tree, begin = ints(m, WAIT)[at + WAIT_TREE], ints(m, WAIT)[at + WAIT_ROWS]
+        for depth in range(ints(m, TREE)[TREE_WIDTH * tree + TREE_SIZE]):
+            keep(m, ints(m, WAIT_ROW)[begin + depth])
+
+
+@compiled
+def move_trees(m: Ints) -> None:
+    """Take the new numbers of rows, and give up the room of matches that no longer wait."""
+    move_stacks(m)
+    count, moved = size(m, WAIT_HEAP), ints(m, MOVED)
+    waits = ints(m, WAIT)[: size(m, WAIT)].copy()
+    rows = ints(m, WAIT_ROW)[: size(m, WAIT_ROW)].copy()
+    set_size(m, WAIT, 0)
+    set_size(m, WAIT_ROW, 0)
+    for place in range(count):
+        at = WAIT_WIDTH * ints(m, WAIT_HEAP)[place]
+        for word in range(WAIT_ROWS):
+            append(m, WAIT, waits[at + word])
+        append(m, WAIT, size(m, WAIT_ROW))
+        tree = waits[at + WAIT_TREE]
+        for depth in range(ints(m, TREE)[TREE_WIDTH * tree + TREE_SIZE]):
+            append(m, WAIT_ROW, moved[rows[waits[at + WAIT_ROWS] + depth]])
+        ints(m, WAIT_HEAP)[place] = place

@@ -3,7 +3,18 @@
 from __future__ import annotations
 
 from cepheid.kernel.compiled import compiled
-from cepheid.kernel.machine import Machine
+from cepheid.kernel.memory import ints, tags
+from cepheid.kernel.store import RANKS, ROW_CELLS, ROW_TAGS, WIDTH, scalar
+from cepheid.kernel.tables import (
+    HOLE,
+    HOLE_BEGIN,
+    HOLE_COLUMN,
+    HOLE_END,
+    HOLE_RELATION,
+    HOLE_WIDTH,
+    THRESHOLD_CELL,
+    THRESHOLD_TAG,
+)
 from cepheid.kernel.values import (
     AT_LEAST,
     AT_MOST,
@@ -12,25 +23,28 @@ from cepheid.kernel.values import (
     INT,
     LESS,
     MISSING,
+    Ints,
     as_float,
     compare,
 )
 
 
 @compiled
-def members_of_row(m: Machine, hole: int, row: int, missing: bool) -> tuple[int, int]:
+def members_of_row(m: Ints, hole: int, row: int, missing: bool) -> tuple[int, int]:
     """The members that an event satisfies."""
-    column = m.tables.hole[hole, 1]
-    tag, cell = int(m.store.tags[column, row]), m.store.cells[column, row]
+    at = row * scalar(m, WIDTH) + ints(m, HOLE)[HOLE_WIDTH * hole + HOLE_COLUMN]
+    tag, cell = int(tags(m, ROW_TAGS)[at]), ints(m, ROW_CELLS)[at]
     return members(m, hole, tag, cell, as_float(cell) if tag == DOUBLE else 0.0, missing)
 
 
 @compiled
 def members(
-    m: Machine, hole: int, tag: int, cell: int, number: float, missing: bool
+    m: Ints, hole: int, tag: int, cell: int, number: float, missing: bool
 ) -> tuple[int, int]:
     """The members whose constant is in the hole's relation to a value."""
-    relation, begin, end = m.tables.hole[hole, 0], m.tables.hole[hole, 2], m.tables.hole[hole, 3]
+    holes = ints(m, HOLE)
+    relation = holes[HOLE_WIDTH * hole + HOLE_RELATION]
+    begin, end = holes[HOLE_WIDTH * hole + HOLE_BEGIN], holes[HOLE_WIDTH * hole + HOLE_END]
     count = end - begin
     if tag == MISSING:
         return (0, count) if missing else (0, 0)
@@ -51,15 +65,23 @@ def members(
 
 @compiled
 def _count(
-    m: Machine, begin: int, end: int, tag: int, cell: int, number: float, inclusive: bool
+    m: Ints, begin: int, end: int, tag: int, cell: int, number: float, inclusive: bool
 ) -> int:
     """How many constants are below a value, or (inclusive) not above it."""
+    threshold_tags, thresholds, ranks = (
+        ints(m, THRESHOLD_TAG),
+        ints(m, THRESHOLD_CELL),
+        ints(m, RANKS),
+    )
     low, high = begin, end
     while low < high:
         middle = (low + high) // 2
-        other_tag, other = m.tables.threshold_tags[middle], m.tables.threshold_cells[middle]
-        other_number = as_float(other) if other_tag == DOUBLE else 0.0
-        order = compare(other_tag, other, other_number, tag, cell, number, m.ranks)
+        other_tag, other = threshold_tags[middle], thresholds[middle]
+        if tag == INT and other_tag == INT:
+            order = -1 if other < cell else (1 if other > cell else 0)
+        else:
+            other_number = as_float(other) if other_tag == DOUBLE else 0.0
+            order = compare(other_tag, other, other_number, tag, cell, number, ranks)
         if order < 0 or (inclusive and order == 0):
             low = middle + 1
         else:

@@ -1,4 +1,4 @@
-"""Planning: a family of rules whose patterns are trees, written into the tables."""
+"""Planning trees: families of rules are written into the tables."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from cepheid.algebra import (
     Function,
     Instant,
     Literal,
+    Negation,
     Node,
     Parameter,
     Policy,
@@ -31,21 +32,20 @@ from cepheid.algebra import (
     surface,
 )
 from cepheid.events import Value
-from cepheid.kernel.families import HOLE, Family
+from cepheid.kernel.families import HOLE, Family, families
+from cepheid.kernel.memory import Memory
+from cepheid.kernel.registry import KINDS, Gathered, Registry, Shape
+from cepheid.kernel.stacks import EXACT, FOR_EVER, PREFIX, SUFFIX
 from cepheid.kernel.tables import (
     ABSENT,
     COMPUTE,
-    EXACT,
-    NARROW,
+    NARROWED,
     NO_HIGH,
     NO_LOW,
-    PREFIX,
     SPAN,
-    SUFFIX,
     TEST,
-    Gathered,
-    Registry,
 )
+from cepheid.kernel.tree_tables import TreeTables
 
 _COVERS = {
     Relation.GREATER: PREFIX,
@@ -60,11 +60,38 @@ _FUNCTIONS = {function: code for code, function in enumerate(Function)}
 N = TypeVar("N", bound=Node)
 
 
-def plan(family: Family, registry: Registry) -> None:
-    """Write a family into the tables."""
-    tree = family.rule.pattern
-    assert isinstance(tree, Tree)  # noqa: S101 (the caller chose the strategy)
-    _FamilyPlan(registry, family, family.rule, tree).write()
+class TreePlans:
+    """Plans the rules of the lazy strategy.
+
+    Rules that are deployed together share stacks and form families; those that come later have
+    stacks of their own, because they do not know the events from before.
+    """
+
+    def __init__(self, registry: Registry) -> None:
+        self.registry = registry
+        self.tables = TreeTables(registry)
+        self._tree_of: dict[int, int] = {}
+
+    def plan(self, numbers: Sequence[int], rules: Sequence[Rule]) -> None:
+        """Plan rules that are deployed together; their numbers are those of the registry."""
+        self.tables.deployment += 1
+        for family in families(rules):
+            members = tuple(numbers[index] for index in family.members)
+            tree = family.rule.pattern
+            assert isinstance(tree, Tree)  # noqa: S101 (the caller chose the strategy)
+            plan = _FamilyPlan(self.registry, self.tables, family, family.rule, tree)
+            number = plan.write(members, [self.registry.rules[member] for member in members])
+            self._tree_of.update(dict.fromkeys(members, number))
+
+    def remove(self, number: int) -> None:
+        """Forget a rule; its family goes with its last member."""
+        tree = self._tree_of.pop(number)
+        if tree not in self._tree_of.values():
+            self.tables.remove(tree)
+
+    def write(self, memory: Memory) -> None:
+        """Put all tables into the memory."""
+        self.tables.write(memory)
 
 
 @dataclass
@@ -72,12 +99,13 @@ class _FamilyPlan:
     """The plan of one family."""
 
     registry: Registry
+    tables: TreeTables
     family: Family
     rule: Rule
     tree: Tree
 
-    def write(self) -> None:
-        """Plan everything, then write it down."""
+    def write(self, members: tuple[int, ...], rules: Sequence[Rule | None]) -> int:
+        """Plan everything, then write it down; the result is the number of the tree."""
         tree = self.tree
         self.parameters = {binding.name: binding.value for binding in tree.bindings}
         self.ancestors = {part.label: self._path(part) for part in tree.components}
@@ -93,9 +121,22 @@ class _FamilyPlan:
         probes = [self._component(part) for part in self.ordered]
         self._attach_negations()
         self._attach_conditions()
-        self._attach_outputs()
+        layout, programs = self._attach_outputs()
         self._write_components(probes)
-        self._write_settings()
+        attributes = self.rule.output.attributes
+        shape = Shape(
+            self.rule,
+            list(members),
+            [rule.output.type for rule in rules if rule],
+            tuple(item.name for item in attributes),
+            tuple(KINDS[item.kind] for item in attributes),
+            tuple(layout),
+            tuple(part.label for part in self.ordered),
+            self.rule.point,
+        )
+        self.registry.positions = max(self.registry.positions, len(self.ordered))
+        self._write_tree(self.registry.family(shape, programs), len(members))
+        return len(self.tables.trees) - 1
 
     def _sort_filters(self) -> None:
         """Decide every filter at the deepest component that it speaks of, if there is one."""
@@ -127,12 +168,15 @@ class _FamilyPlan:
         predicate = self._predicate(part.predicate)
         at = self.position[part.label]
         if at == 0:
-            self.registry.terminators.append(predicate)
+            self.tables.terminators.append(predicate)
             self.terminator_hole = hole
             probe = -1
         else:
             assert part.window is not None  # noqa: S101 (only the terminator has no window)
-            probe, early = self._probe(predicate, part.window, early, hole=hole)
+            staircase = self._staircase(part, early)
+            probe, early = self._probe(
+                predicate, part.window, early, hole=hole, staircase=staircase
+            )
         for condition in early:
             self._test(condition, at, self.candidate_steps)
         if self.tree.within is not None:
@@ -141,7 +185,7 @@ class _FamilyPlan:
 
     def _predicate(self, predicate: EventPredicate) -> int:
         static = [part for part in _solid(predicate.filter) if _is_static(part)]
-        return self.registry.predicate(predicate, conjunction(static), missing=self.rule.missing)
+        return self.tables.predicate(predicate, conjunction(static), missing=self.rule.missing)
 
     def _component_hole(self, part: Component) -> int:
         """The hole in a component's filter, or -1."""
@@ -150,7 +194,7 @@ class _FamilyPlan:
                 assert isinstance(condition.left, Attribute)  # noqa: S101 (see families)
                 column = self.registry.encoder.columns.code(condition.left.name)
                 self.covers[self.position[part.label]] = _COVERS[condition.relation]
-                return self.registry.hole(condition.relation, column, self.family.constants)
+                return self.tables.hole(condition.relation, column, self.family.constants)
         return -1
 
     def _probe(
@@ -161,11 +205,15 @@ class _FamilyPlan:
         *,
         with_filter: bool = False,
         hole: int = -1,
+        staircase: int = -1,
     ) -> tuple[int, list[Expression]]:
         """A probe, and the conditions that it does not take care of."""
         key, column, rest = self._key(dynamic)
-        stack = self.registry.stack(predicate, column, hole)
-        everything = self.registry.stack(predicate, -1, hole) if self.rule.missing else stack
+        reach = _reach(self.tree)
+        stack = self.tables.stack(predicate, column, hole, staircase, reach)
+        everything = stack
+        if self.rule.missing:
+            everything = self.tables.stack(predicate, -1, hole, staircase, reach)
         filter_ = -1
         if with_filter and rest:
             condition = conjunction(rest)
@@ -173,7 +221,7 @@ class _FamilyPlan:
             filter_ = self._program(condition, truth=True)
         low, high = window.low, window.high
         swaps = bool(low and high and not (low.offset or high.offset) and low.label != high.label)
-        self.registry.probes.append(
+        self.tables.probes.append(
             (
                 stack,
                 everything,
@@ -184,7 +232,26 @@ class _FamilyPlan:
                 filter_,
             )
         )
-        return len(self.registry.probes) - 1, rest
+        return len(self.tables.probes) - 1, rest
+
+    def _staircase(self, part: Component, early: list[Expression]) -> int:
+        """Whether `last` may forget events that newer ones hide: how they cover, or -1.
+
+        Only where nothing but the key decides, and the window ends at the terminator.
+        """
+        _, _, rest = self._key(early)
+        ends_now = part.parent == self.ordered[0].label and part.window is not None
+        simple = ends_now and not rest and not self.rule.consuming and not self.rule.missing
+        cover = self.covers[self.position[part.label]]
+        last = part.selection.policy is Policy.LAST and part.selection.count == 1
+        negated = any(part.label in self._speaks_of(negation) for negation in self.tree.negations)
+        if not (simple and last and not negated and cover in {PREFIX, SUFFIX}):
+            return -1
+        return cover
+
+    def _speaks_of(self, negation: Negation) -> frozenset[str]:
+        filters = self._inlined(negation.predicate)
+        return negation.window.labels | labels_of(filters)
 
     def _instant(self, instant: Instant | None, none: int) -> tuple[int, int]:
         if instant is None:
@@ -247,10 +314,11 @@ class _FamilyPlan:
                 for other in values[index + 1 :]:
                     self._test_when_bound(Comparison(Relation.EQUAL, one, other))
 
-    def _attach_outputs(self) -> None:
+    def _attach_outputs(self) -> tuple[list[Gathered | None], list[int]]:
         """Plain attributes are gathered later; other values are computed with the match."""
         last = len(self.ordered) - 1
         layout: list[Gathered | None] = []
+        programs: list[int] = []
         for attribute in self.rule.output.attributes:
             value = self._inlined(attribute.value)
             if isinstance(value, Attribute) and value.label is not None:
@@ -259,10 +327,8 @@ class _FamilyPlan:
                 continue
             layout.append(None)
             self._compute_for([value], last, self.pick_steps[last])
-            self.registry.outputs.append(self._program(value, truth=False))
-        self.registry.output_begins.append(len(self.registry.outputs))
-        self.registry.layouts.append(tuple(layout))
-        self.registry.labels.append(tuple(part.label for part in self.ordered))
+            programs.append(self._program(value, truth=False))
+        return layout, programs
 
     def _test_when_bound(self, condition: Expression) -> None:
         """Check a condition after the pick of the last event that it speaks of."""
@@ -280,9 +346,9 @@ class _FamilyPlan:
     def _narrow(self, condition: Comparison, at: int, steps: list[list[tuple[int, int]]]) -> None:
         """Keep the members of the family whose constant fits a value."""
         self._compute_for([condition.left], at, steps[at])
-        hole = self.registry.hole(condition.relation, -1, self.family.constants)
-        self.registry.narrows.append((self._program(condition.left, truth=False), hole))
-        steps[at].append((NARROW, len(self.registry.narrows) - 1))
+        hole = self.tables.hole(condition.relation, -1, self.family.constants)
+        self.tables.narrows.append((self._program(condition.left, truth=False), hole))
+        steps[at].append((NARROWED, len(self.tables.narrows) - 1))
 
     # --- aggregates ----------------------------------------------------------
 
@@ -314,8 +380,9 @@ class _FamilyPlan:
             column = -1
             if aggregate.attribute is not None:
                 column = self.registry.encoder.columns.code(aggregate.attribute)
-            self.known_registers[aggregate] = len(self.registry.registers)
-            self.registry.registers.append((probe, _FUNCTIONS[aggregate.function], column))
+            self.known_registers[aggregate] = len(self.tables.aggregates)
+            self.tables.aggregates.append((probe, _FUNCTIONS[aggregate.function], column))
+            self.registry.registers = max(self.registry.registers, len(self.tables.aggregates))
         return self.known_registers[aggregate]
 
     def _dynamic(self, predicate: EventPredicate) -> list[Expression]:
@@ -344,11 +411,10 @@ class _FamilyPlan:
         return None
 
     def _write_components(self, probes: list[int]) -> None:
-        registry = self.registry
         for part, probe, cover, before, after in zip(
             self.ordered, probes, self.covers, self.candidate_steps, self.pick_steps, strict=True
         ):
-            registry.components.append(
+            self.tables.components.append(
                 (
                     probe,
                     _POLICIES[part.selection.policy],
@@ -356,32 +422,47 @@ class _FamilyPlan:
                     cover,
                     *self._steps(before),
                     *self._steps(after),
+                    self.registry.encoder.texts.code(part.label),
                 )
             )
-        registry.component_begins.append(len(registry.components))
 
-    def _write_settings(self) -> None:
-        registry = self.registry
-        consumed = [self.position[label] for label in self.rule.consuming]
-        registry.consumes.append(sum(1 << at for at in set(consumed)))
-        deadline = self.tree.deadline
-        registry.settings.append(
+    def _write_tree(self, family: int, members: int) -> None:
+        consumed = {self.position[label] for label in self.rule.consuming}
+        deadline, size = self.tree.deadline, len(self.ordered)
+        self.tables.trees.append(
             (
+                family,
+                len(self.tables.components) - size,
+                size,
                 self.terminator_hole,
                 int(self.rule.missing),
                 -1 if self.tree.within is None else self.tree.within,
                 -1 if deadline is None else self.position[deadline.label],
                 0 if deadline is None else deadline.offset,
+                sum(1 << at for at in consumed),
                 *self._steps(self.final_steps),
+                members,
+                1,
             )
         )
-        registry.members += self.family.members
-        registry.member_begins.append(len(registry.members))
 
     def _steps(self, steps: list[tuple[int, int]]) -> tuple[int, int]:
-        begin = len(self.registry.steps)
-        self.registry.steps += steps
-        return begin, len(self.registry.steps)
+        begin = len(self.tables.steps)
+        self.tables.steps += steps
+        return begin, len(self.tables.steps)
+
+
+def _reach(tree: Tree) -> int:
+    """How long events must be kept, counted from their end.
+
+    A component may hang on another, so windows along a path add up.
+    """
+    offsets = [abs(instant.offset) for instant in find(tree, Instant)]
+    lengths = [0 if part.window is None else part.window.length for part in tree.components]
+    if any(length is None for length in lengths) and tree.within is None:
+        return FOR_EVER
+    path = sum(length for length in lengths if length is not None)
+    return path + (tree.within or 0) + max(offsets, default=0)
 
 
 def _equality(condition: Expression) -> tuple[Attribute | None, Attribute | None]:

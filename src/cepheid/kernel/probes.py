@@ -1,11 +1,35 @@
-"""Probes: looking for events of a stack, by key, in a window."""
+"""Probes: looking for events of a stack, by key, in a window; and aggregates over what is found."""
 
 from __future__ import annotations
 
 from cepheid.kernel.compiled import compiled, inlined
-from cepheid.kernel.machine import Machine, holds
-from cepheid.kernel.store import Store, head_of, is_consumed, key_of
+from cepheid.kernel.memory import ints, tags
+from cepheid.kernel.programs import FRAME_ROW, REGISTER_CELL, REGISTER_TAG, holds
+from cepheid.kernel.stacks import (
+    ENTRY,
+    ENTRY_BEFORE,
+    ENTRY_WIDTH,
+    head_of,
+    is_consumed,
+    key_of,
+)
+from cepheid.kernel.store import (
+    ROW_CELLS,
+    ROW_END,
+    ROW_START,
+    ROW_TAGS,
+    WIDTH,
+    precedes,
+    scalar,
+)
+from cepheid.kernel.sums import add_to_sum, begin_sum, end_sum
 from cepheid.kernel.tables import (
+    AGGREGATE,
+    AGGREGATE_COLUMN,
+    AGGREGATE_FUNCTION,
+    AGGREGATE_PROBE,
+    AGGREGATE_WIDTH,
+    PROBE,
     PROBE_ALL,
     PROBE_FILTER,
     PROBE_HIGH,
@@ -16,74 +40,113 @@ from cepheid.kernel.tables import (
     PROBE_LOW_OFFSET,
     PROBE_STACK,
     PROBE_SWAPS,
+    PROBE_WIDTH,
+    TREE,
+    TREE_CONSUMES,
+    TREE_MISSING,
+    TREE_WIDTH,
 )
-from cepheid.kernel.values import BOOL, MISSING
+from cepheid.kernel.values import BOOL, MISSING, Ints
 
 
-@inlined
-def bounds(m: Machine, probe: int) -> tuple[int, int]:
+@compiled
+def bounds(m: Ints, probe: int) -> tuple[int, int]:
     """The open interval of a probe's window, given the rows that it hangs on."""
-    row = m.tables.probe[probe]
-    low_at, high_at = row[PROBE_LOW], row[PROBE_HIGH]
-    if row[PROBE_SWAPS] and _precedes(m.store, m.frame.rows[high_at], m.frame.rows[low_at]):
+    table, rows, at = ints(m, PROBE), ints(m, FRAME_ROW), PROBE_WIDTH * probe
+    low_at, high_at = table[at + PROBE_LOW], table[at + PROBE_HIGH]
+    if table[at + PROBE_SWAPS] and precedes(m, rows[high_at], rows[low_at]):
         low_at, high_at = high_at, low_at
-    low, high = row[PROBE_LOW_OFFSET], row[PROBE_HIGH_OFFSET]
+    low, high = table[at + PROBE_LOW_OFFSET], table[at + PROBE_HIGH_OFFSET]
     if low_at >= 0:
-        low += m.store.ends[m.frame.rows[low_at]]
+        low += ints(m, ROW_END)[rows[low_at]]
     if high_at >= 0:
-        high += m.store.starts[m.frame.rows[high_at]]
+        high += ints(m, ROW_START)[rows[high_at]]
     return low, high
 
 
-@inlined
-def _precedes(store: Store, one: int, other: int) -> bool:
-    """The total order of stored events; rows are stored in it."""
-    if store.ends[one] != store.ends[other]:
-        return bool(store.ends[one] < store.ends[other])
-    if store.starts[one] != store.starts[other]:
-        return bool(store.starts[one] < store.starts[other])
-    return one < other
-
-
-@inlined
-def newest(m: Machine, probe: int, part: int, missing: bool) -> int:
+@compiled
+def newest(m: Ints, probe: int, part: int, missing: bool) -> int:
     """The newest entry that a probe looks at; part 1 are the events without the key.
 
     Where a comparison with nothing holds, events without the attribute fit every key, and a key
     that is missing fits every event.
     """
-    row = m.tables.probe[probe]
-    at = row[PROBE_KEY_AT]
+    table = ints(m, PROBE)
+    row = PROBE_WIDTH * probe
+    at, stack = table[row + PROBE_KEY_AT], table[row + PROBE_STACK]
     if at < 0:
-        return head_of(m.store, row[PROBE_STACK], BOOL, 0) if part == 0 else -1
-    column, bound = row[PROBE_KEY_COLUMN], m.frame.rows[at]
-    tag = int(m.store.tags[column, bound])
+        return head_of(m, stack, BOOL, 0) if part == 0 else -1
+    place = ints(m, FRAME_ROW)[at] * scalar(m, WIDTH) + table[row + PROBE_KEY_COLUMN]
+    tag = int(tags(m, ROW_TAGS)[place])
     if tag == MISSING:
-        return head_of(m.store, row[PROBE_ALL], BOOL, 0) if missing and part == 0 else -1
+        return head_of(m, table[row + PROBE_ALL], BOOL, 0) if missing and part == 0 else -1
     if part == 1:
-        return head_of(m.store, row[PROBE_STACK], MISSING, 0)
-    tag, cell = key_of(tag, m.store.cells[column, bound])
-    return head_of(m.store, row[PROBE_STACK], tag, cell)
+        return head_of(m, stack, MISSING, 0)
+    tag, cell = key_of(tag, ints(m, ROW_CELLS)[place])
+    return head_of(m, stack, tag, cell)
+
+
+@inlined
+def _settings(m: Ints, tree: int) -> tuple[bool, bool]:
+    """What a comparison with nothing gives, and whether the rule consumes."""
+    trees = ints(m, TREE)
+    at = TREE_WIDTH * tree
+    return trees[at + TREE_MISSING] == 1, trees[at + TREE_CONSUMES] != 0
 
 
 @compiled
-def exists(m: Machine, family: int, probe: int) -> bool:
+def exists(m: Ints, tree: int, probe: int) -> bool:
     """Whether a probe finds an event."""
-    missing = m.tables.family_missing[family] == 1
-    consumes = m.tables.consumes[family] != 0
+    missing, consumes = _settings(m, tree)
     low, high = bounds(m, probe)
-    filter_ = m.tables.probe[probe, PROBE_FILTER]
+    filter_ = ints(m, PROBE)[PROBE_WIDTH * probe + PROBE_FILTER]
+    entries, ends, starts = ints(m, ENTRY), ints(m, ROW_END), ints(m, ROW_START)
     for part in range(2 if missing else 1):
         entry = newest(m, probe, part, missing)
         while entry >= 0:
-            row = m.store.entry_row[entry]
-            entry = m.store.entry_before[entry]
-            if m.store.ends[row] <= low:
+            row = entries[ENTRY_WIDTH * entry]
+            entry = entries[ENTRY_WIDTH * entry + ENTRY_BEFORE]
+            if ends[row] <= low:
                 break
-            if m.store.ends[row] >= high or m.store.starts[row] <= low:
+            if ends[row] >= high or starts[row] <= low:
                 continue
-            if consumes and is_consumed(m.store, family, row):
+            if consumes and is_consumed(m, tree, row):
                 continue
             if filter_ < 0 or holds(m, filter_, row, missing):
                 return True
     return False
+
+
+@compiled
+def compute(m: Ints, tree: int, aggregate: int) -> None:
+    """Put an aggregate into its register."""
+    at = AGGREGATE_WIDTH * aggregate
+    table = ints(m, AGGREGATE)
+    probe, column = table[at + AGGREGATE_PROBE], table[at + AGGREGATE_COLUMN]
+    function = table[at + AGGREGATE_FUNCTION]
+    missing, consumes = _settings(m, tree)
+    low, high = bounds(m, probe)
+    filter_ = ints(m, PROBE)[PROBE_WIDTH * probe + PROBE_FILTER]
+    entries, ends, starts = ints(m, ENTRY), ints(m, ROW_END), ints(m, ROW_START)
+    cell_tags, cells, width = tags(m, ROW_TAGS), ints(m, ROW_CELLS), scalar(m, WIDTH)
+    begin_sum(m)
+    for part in range(2 if missing else 1):
+        entry = newest(m, probe, part, missing)
+        while entry >= 0:
+            row = entries[ENTRY_WIDTH * entry]
+            entry = entries[ENTRY_WIDTH * entry + ENTRY_BEFORE]
+            if ends[row] <= low:
+                break
+            if ends[row] >= high or starts[row] <= low:
+                continue
+            if consumes and is_consumed(m, tree, row):
+                continue
+            if filter_ >= 0 and not holds(m, filter_, row, missing):
+                continue
+            if column < 0:
+                add_to_sum(m, function, BOOL, 1)
+            else:
+                place = row * width + column
+                add_to_sum(m, function, int(cell_tags[place]), cells[place])
+    tag, cell = end_sum(m, function)
+    ints(m, REGISTER_TAG)[aggregate], ints(m, REGISTER_CELL)[aggregate] = tag, cell

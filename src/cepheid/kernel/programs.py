@@ -103,6 +103,7 @@ class Programs:
     """Collects programs while rules are planned; equal programs are kept once."""
 
     encoder: Encoder
+    orders_texts: bool = False
     _code: list[Instruction] = field(default_factory=list)
     _spans: list[tuple[int, int]] = field(default_factory=list)
     _constants: dict[tuple[int, int], int] = field(default_factory=dict)
@@ -163,6 +164,17 @@ class Programs:
         memory.put(SUM_PARTS, [0] * SUM_ROOM)
 
 
+def _may_order_texts(node: Comparison) -> bool:
+    """Whether a comparison may ask which of two texts comes first."""
+    if node.relation in {Relation.EQUAL, Relation.UNEQUAL}:
+        return False
+    return not any(
+        isinstance(side, Arithmetic | Negative | Aggregate | Collected)
+        or (isinstance(side, Literal) and not isinstance(side.value, str))
+        for side in (node.left, node.right)
+    )
+
+
 def no_register(aggregate: Aggregate) -> int:
     """For programs that cannot hold an aggregate over a window."""
     raise AssertionError("there is no aggregate over a window here")
@@ -195,6 +207,7 @@ class _Compiler:
             self.emit(node.operand)
             self._put(CALCULATE, _SIGNS[Sign.SUBTRACT])
         elif isinstance(node, Comparison):
+            self.programs.orders_texts |= _may_order_texts(node)
             self.emit(node.left)
             self.emit(node.right)
             self._put(COMPARE, _RELATIONS[node.relation])

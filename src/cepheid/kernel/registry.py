@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from cepheid.algebra import Expression, OutputAttribute, Rule
+from cepheid.algebra import EventPredicate, Expression, OutputAttribute, Rule
 from cepheid.events import Kind
 from cepheid.kernel.columns import Encoder
 from cepheid.kernel.matches import (
@@ -73,12 +73,24 @@ class Registry:
     failures: bool = False
     positions: int = 1
     registers: int = 1
+    periods: dict[str, tuple[int, int]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.programs = Programs(self.encoder)
         self._outputs: list[tuple[int, int]] = []
         self._output_begins = [0]
         self._names: list[str] = []
+
+    def type_codes(self, predicate: EventPredicate, deployment: int) -> tuple[int, ...]:
+        """The codes of the types that a predicate means; a periodic timer is a type of its own.
+
+        A timer belongs to its deployment, because it ticks from the first event after that.
+        """
+        if predicate.every is None:
+            return tuple(sorted(map(self.encoder.types.code, predicate.types)))
+        name = f"\0every {predicate.every} of {deployment}"
+        self.periods.setdefault(name, (predicate.every, deployment))
+        return (self.encoder.types.code(name),)
 
     # --- families ------------------------------------------------------------
 

@@ -53,6 +53,7 @@ rows that compaction left, whether an event has come."""
 SCALAR_COUNT = 16
 
 OUTSIDE, TICK = -1, -2
+NEVER = 2**62
 
 
 @inlined

@@ -67,7 +67,8 @@ def compare(tag1: int, i1: int, f1: float, tag2: int, i2: int, f2: float, ranks:
         return 2
     if i1 == i2:
         return 0
-    if tag1 == TEXT:
+    # Texts that came after the ranks were made are only ever compared for equality.
+    if tag1 == TEXT and max(i1, i2) < len(ranks):
         return -1 if ranks[i1] < ranks[i2] else 1
     return 3
 

@@ -1,0 +1,276 @@
+"""The kernel from outside: rules are deployed and removed, events go in, matches come out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from cepheid.algebra import Rule, Tree, input_types
+from cepheid.errors import LimitError
+from cepheid.kernel.columns import Batch, Encoder
+from cepheid.kernel.found import Found, drained
+from cepheid.kernel.lazy import mark_trees, move_trees
+from cepheid.kernel.memory import Memory
+from cepheid.kernel.plan import TreePlans
+from cepheid.kernel.registry import Registry
+from cepheid.kernel.store import (
+    CUT,
+    DEPTH_LIMIT,
+    KEPT,
+    MADE_DEPTH,
+    MADE_PARTS,
+    MADE_PARTS_END,
+    MADE_RULE,
+    NEVER,
+    NOW,
+    PART_LABEL,
+    PART_ROW,
+    RANKS,
+    ROW_CELLS,
+    ROW_END,
+    ROW_MADE,
+    ROW_ORIGIN,
+    ROW_START,
+    ROW_TAGS,
+    ROW_TYPE,
+    SCALAR_COUNT,
+    SCALARS,
+    TICKS,
+    WIDTH,
+    begin_compaction,
+    finish_compaction,
+)
+from cepheid.kernel.stream import (
+    NOT_STARTED,
+    TICK_LIMIT,
+    TICK_NEXT,
+    TICK_PERIOD,
+    TICK_TYPE,
+    TICKED_ORIGIN,
+    TICKED_TIME,
+    feed,
+    pass_time,
+)
+from cepheid.kernel.tree_tables import TREE_STATE
+from cepheid.kernel.values import Ints
+
+_ROWS = (ROW_END, ROW_START, ROW_ORIGIN, ROW_TYPE, ROW_MADE)
+_STATE: dict[str, tuple[int, type]] = {
+    "scalars": (SCALARS, np.int64),
+    "row_ends": (ROW_END, np.int64),
+    "row_starts": (ROW_START, np.int64),
+    "row_origins": (ROW_ORIGIN, np.int64),
+    "row_types": (ROW_TYPE, np.int64),
+    "row_made": (ROW_MADE, np.int64),
+    "row_tags": (ROW_TAGS, np.uint8),
+    "row_cells": (ROW_CELLS, np.int64),
+    "made_rules": (MADE_RULE, np.int64),
+    "made_depths": (MADE_DEPTH, np.int64),
+    "made_parts": (MADE_PARTS, np.int64),
+    "made_parts_ends": (MADE_PARTS_END, np.int64),
+    "part_rows": (PART_ROW, np.int64),
+    "part_labels": (PART_LABEL, np.int64),
+    "tick_next": (TICK_NEXT, np.int64),
+    **{name: (slot, np.int64) for name, slot in TREE_STATE.items()},
+}
+"""Everything that matching depends on besides the rules, by name."""
+_FEW_ROWS = 1024
+
+
+class Kernel:
+    """Runs rules of all languages over columns of events.
+
+    Rules are numbered in the order in which they are deployed. A rule sees the events that come
+    after it was deployed.
+    """
+
+    def __init__(self, *, depth_limit: int = 32, failures: bool = False) -> None:
+        self.encoder = Encoder()
+        self.registry = Registry(self.encoder, failures=failures)
+        self.compactions = 0
+        self._memory = Memory()
+        self._trees = TreePlans(self.registry)
+        self._ranked = -1
+        scalars = [0] * SCALAR_COUNT
+        scalars[DEPTH_LIMIT], scalars[NOW] = depth_limit, -NEVER
+        self._memory.put(SCALARS, scalars)
+
+    # --- rules ---------------------------------------------------------------
+
+    def deploy(self, rules: Sequence[Rule]) -> list[int]:
+        """Add rules, which see the events from now on; the result are their numbers."""
+        first = len(self.registry.rules)
+        numbers = list(range(first, first + len(rules)))
+        self.registry.rules += rules
+        for rule in rules:
+            self.registry.listened.update(input_types(rule))
+        trees = [number for number in numbers if isinstance(rules[number - first].pattern, Tree)]
+        if trees:
+            self._trees.plan(trees, [rules[number - first] for number in trees])
+        self._write()
+        return numbers
+
+    def remove(self, number: int) -> None:
+        """Take a rule away, with all that only it needs."""
+        rule = self.registry.rules[number]
+        assert rule is not None  # noqa: S101 (the caller knows the rules)
+        self.registry.rules[number] = None
+        left = [other for other in self.registry.rules if other]
+        self.registry.listened = {type_ for other in left for type_ in input_types(other)}
+        if isinstance(rule.pattern, Tree):
+            self._trees.remove(number)
+        self._write()
+
+    def _write(self) -> None:
+        """Put all tables into the memory; the state stays."""
+        self._trees.write(self._memory)
+        self.registry.write(self._memory)
+        self._write_ticks()
+        self._widen()
+        self._rank()
+
+    def _write_ticks(self) -> None:
+        periods = sorted(self.registry.periods.items(), key=lambda item: item[1])
+        types = [self.encoder.types.code(name) for name, _ in periods]
+        known = dict(zip(self._view(TICK_TYPE), self._view(TICK_NEXT), strict=True))
+        self._memory.put(TICK_NEXT, [known.get(type_, NOT_STARTED) for type_ in types])
+        self._memory.put(TICK_PERIOD, [period for _, (period, _) in periods])
+        self._memory.put(TICK_TYPE, types)
+
+    def _widen(self) -> None:
+        """Give all rows a cell for every column that rules look at by now."""
+        before, width = int(self._view(SCALARS)[WIDTH]), max(1, len(self.encoder.columns))
+        if before == width:
+            return
+        rows = self._memory.count(ROW_END)
+        room = int(self._memory.m[3 * ROW_END + 2]) * width
+        for slot, kind in ((ROW_TAGS, np.uint8), (ROW_CELLS, np.int64)):
+            cells = np.zeros(room, kind)
+            if before:
+                old = self._raw(slot, rows * before, kind).reshape(rows, before)
+                cells.reshape(-1, width)[:rows, :before] = old
+            self._memory.put(slot, cells, kind)
+        self._view(SCALARS)[WIDTH] = width
+
+    def _raw(self, slot: int, count: int, kind: type) -> npt.NDArray[Any]:
+        self._memory.m[3 * slot + 1] = count
+        return self._memory.get(slot, kind)
+
+    def _rank(self) -> None:
+        """Which of two texts comes first; only needed anew when rules ask for it."""
+        count = len(self.encoder.texts)
+        if self._ranked < 0 or (self._ranked < count and self.registry.programs.orders_texts):
+            self._memory.put(RANKS, self.encoder.texts.ranks())
+            self._ranked = count
+
+    def _view(self, slot: int) -> Ints:
+        return self._memory.view(slot)
+
+    # --- events --------------------------------------------------------------
+
+    def feed(self, batch: Batch) -> Iterator[Found]:
+        """Take events in the order in which they are to be consumed."""
+        self._rank()
+        self._compact()
+        at, count = 0, len(batch.types)
+        while at < count:
+            self._begin_call()
+            at = feed(self._memory.m, *batch, at, 1, None, None, None)
+            yield from drained(self._memory, self.registry)
+            self._check_ticks()
+
+    def advance(self, time: int) -> Iterator[Found]:
+        """Let time pass: everything that is due at or before a time happens."""
+        done = False
+        while not done:
+            self._begin_call()
+            done = pass_time(self._memory.m, time, 1, None, None, None)
+            yield from drained(self._memory, self.registry)
+            self._check_ticks()
+        scalars = self._view(SCALARS)
+        scalars[NOW] = max(int(scalars[NOW]), time)
+
+    def _begin_call(self) -> None:
+        self._view(SCALARS)[TICKS] = 0
+
+    def _check_ticks(self) -> None:
+        if self._view(SCALARS)[TICKS] > TICK_LIMIT:
+            raise LimitError(
+                f"periodic timers must give at most {TICK_LIMIT} events in one run\n\n"
+                "hint: write a longer period, or evaluate a shorter stretch of time"
+            )
+
+    def take_ticks(self) -> tuple[Ints, Ints]:
+        """Origins and times of the events that periodic timers gave since this was last asked."""
+        taken = self._memory.get(TICKED_ORIGIN), self._memory.get(TICKED_TIME)
+        self._memory.put(TICKED_ORIGIN, [])
+        self._memory.put(TICKED_TIME, [])
+        return taken
+
+    # --- state ---------------------------------------------------------------
+
+    @property
+    def stored(self) -> int:
+        """How many events are kept."""
+        return self._memory.count(ROW_END)
+
+    @property
+    def cut(self) -> int:
+        """How many composite events lay beyond the depth limit."""
+        return int(self._view(SCALARS)[CUT])
+
+    def live(self) -> Ints:
+        """The origins of all events that are kept, in order."""
+        return np.sort(self._view(ROW_ORIGIN))
+
+    def _compact(self) -> None:
+        """Forget what nothing refers to, once there may be as much of it as of the rest."""
+        rows, kept = self.stored, int(self._view(SCALARS)[KEPT])
+        if rows < _FEW_ROWS or rows < 2 * kept:
+            return
+        self.compact()
+
+    def compact(self) -> None:
+        """Forget everything that nothing refers to any more."""
+        m, now = self._memory.m, int(self._view(SCALARS)[NOW])
+        begin_compaction(m)
+        mark_trees(m, now)
+        finish_compaction(m)
+        move_trees(m)
+        self.compactions += 1
+
+    def state(self) -> dict[str, npt.NDArray[Any]]:
+        """Everything that matching depends on besides the rules, by name."""
+        self._sync()
+        return {name: self._memory.get(slot, kind) for name, (slot, kind) in _STATE.items()}
+
+    def load(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Go on from a state; the same rules must have been deployed and removed in order."""
+        for name, (slot, kind) in _STATE.items():
+            self._memory.put(slot, state[name], kind)
+        self._trees.tables.restored(self._memory)
+        self._fit_rows()
+
+    def _sync(self) -> None:
+        """Rows are counted by their ends alone; say so to the other slots."""
+        rows, width = self.stored, int(self._view(SCALARS)[WIDTH])
+        for slot in _ROWS:
+            self._memory.m[3 * slot + 1] = rows
+        for slot in (ROW_TAGS, ROW_CELLS):
+            self._memory.m[3 * slot + 1] = rows * width
+
+    def _fit_rows(self) -> None:
+        """Let all slots of rows have room for as many rows."""
+        width = int(self._view(SCALARS)[WIDTH])
+        room = max(int(self._memory.m[3 * slot + 2]) for slot in _ROWS)
+        for slot, each, kind in (
+            *((slot, 1, np.int64) for slot in _ROWS),
+            (ROW_TAGS, width, np.uint8),
+            (ROW_CELLS, width, np.int64),
+        ):
+            held = self._memory.get(slot, kind)
+            self._memory.put(slot, np.pad(held, (0, room * each - len(held))), kind)
+            self._memory.m[3 * slot + 1] = len(held)

@@ -1,0 +1,196 @@
+"""The tables of trees while they are planned: lists of numbers that are put into the memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from cepheid.algebra import EventPredicate, Expression, Relation
+from cepheid.events import Value
+from cepheid.kernel.memory import Memory
+from cepheid.kernel.programs import no_register
+from cepheid.kernel.registry import Registry
+from cepheid.kernel.stacks import (
+    CONSUMED_COUNT,
+    CONSUMED_FAMILY,
+    CONSUMED_ROW,
+    ENTRY,
+    FOR_EVER,
+    LIST,
+    LIST_SLOTS,
+    STACK,
+)
+from cepheid.kernel.tables import (
+    AGGREGATE,
+    COMPONENT,
+    HOLE,
+    MEANT,
+    NARROW,
+    PICK_BEGIN,
+    PICK_END,
+    PREDICATE,
+    PREDICATE_FAMILY,
+    PREDICATE_STACK,
+    PROBE,
+    STEP,
+    THRESHOLD_CELL,
+    THRESHOLD_TAG,
+    TREE,
+    TREE_ALIVE,
+    TYPE_BEGIN,
+    TYPE_PREDICATE,
+    WAIT,
+    WAIT_HEAP,
+    WAIT_ROW,
+)
+
+TREE_STATE = {
+    "tree_entries": ENTRY,
+    "tree_lists": LIST,
+    "tree_list_slots": LIST_SLOTS,
+    "tree_consumed_families": CONSUMED_FAMILY,
+    "tree_consumed_rows": CONSUMED_ROW,
+    "tree_waiting": WAIT,
+    "tree_waiting_rows": WAIT_ROW,
+    "tree_waiting_heap": WAIT_HEAP,
+}
+"""Slots of state, by name. How many are consumed follows from `tree_consumed_families`."""
+
+_RELATIONS = {relation: code for code, relation in enumerate(Relation)}
+_SLOTS = 64
+
+
+@dataclass
+class TreeTables:
+    """Everything about all trees; what was written under a number stays."""
+
+    registry: Registry
+    deployment: int = 0
+    probes: list[tuple[int, ...]] = field(default_factory=list)
+    steps: list[tuple[int, int]] = field(default_factory=list)
+    aggregates: list[tuple[int, int, int]] = field(default_factory=list)
+    components: list[tuple[int, ...]] = field(default_factory=list)
+    trees: list[tuple[int, ...]] = field(default_factory=list)
+    narrows: list[tuple[int, int]] = field(default_factory=list)
+    terminators: list[int] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self._predicates: dict[tuple[int, tuple[int, ...], int, bool], int] = {}
+        self._stacks: dict[tuple[int, int, int, int], int] = {}
+        self._reaches: list[int] = []
+        self._users: list[set[int]] = []
+        self._holes: list[tuple[int, int, int, int]] = []
+        self._thresholds: list[tuple[int, int]] = []
+
+    # --- numbers -------------------------------------------------------------
+
+    def predicate(
+        self, predicate: EventPredicate, static: Expression | None, *, missing: bool
+    ) -> int:
+        """The number of a type and a condition that only speaks of the event itself."""
+        types = self.registry.type_codes(predicate, self.deployment)
+        program = -1
+        if static is not None:
+            program = self.registry.programs.add(static, {}, no_register, truth=True)
+        key = (self.deployment, types, program, missing)
+        return self._predicates.setdefault(key, len(self._predicates))
+
+    def stack(self, predicate: int, column: int, hole: int, staircase: int, reach: int) -> int:
+        """The number of the stack that keeps a predicate's events by a column; -1 is all.
+
+        With a hole, its entries know the members of the family that they satisfy. It keeps them
+        as long as the tree that needs them longest.
+        """
+        key = (predicate, column, hole, staircase)
+        number = self._stacks.setdefault(key, len(self._stacks))
+        if number == len(self._reaches):
+            self._reaches.append(reach)
+            self._users.append(set())
+        known = self._reaches[number]
+        self._reaches[number] = FOR_EVER if FOR_EVER in {known, reach} else max(known, reach)
+        self._users[number].add(len(self.trees))
+        return number
+
+    def hole(self, relation: Relation, column: int, constants: Sequence[Value]) -> int:
+        """The number of a hole: what is compared (-1 is the value of a program), how, with what."""
+        begin = len(self._thresholds)
+        self._thresholds += [self.registry.encoder.cell(value) for value in constants]
+        self._holes.append((_RELATIONS[relation], column, begin, len(self._thresholds)))
+        return len(self._holes) - 1
+
+    def remove(self, tree: int) -> None:
+        """Forget a tree: nothing leads to it any more, and its stacks are given up."""
+        row = list(self.trees[tree])
+        row[TREE_ALIVE] = 0
+        self.trees[tree] = tuple(row)
+        for users in self._users:
+            users.discard(tree)
+
+    # --- memory --------------------------------------------------------------
+
+    def write(self, memory: Memory) -> None:
+        """Put all tables into the memory."""
+        self._write_predicates(memory)
+        memory.put(
+            STACK,
+            [
+                (column, hole, reach, staircase, int(bool(users)))
+                for ((_, column, hole, staircase), reach, users) in zip(
+                    self._stacks, self._reaches, self._users, strict=True
+                )
+            ],
+        )
+        for slot, rows in (
+            (PROBE, self.probes),
+            (STEP, self.steps),
+            (AGGREGATE, self.aggregates),
+            (COMPONENT, self.components),
+            (TREE, self.trees),
+            (NARROW, self.narrows),
+            (HOLE, self._holes),
+        ):
+            memory.put(slot, np.array(rows, np.int64))
+        memory.put(THRESHOLD_TAG, [tag for tag, _ in self._thresholds])
+        memory.put(THRESHOLD_CELL, [cell for _, cell in self._thresholds])
+        self._write_rooms(memory)
+
+    def _write_predicates(self, memory: Memory) -> None:
+        by_type: list[list[int]] = [[] for _ in range(len(self.registry.encoder.types))]
+        stacks: list[list[int]] = [[] for _ in self._predicates]
+        trees: list[list[int]] = [[] for _ in self._predicates]
+        for (predicate, *_), number in self._stacks.items():
+            if self._users[number]:
+                stacks[predicate].append(number)
+        for tree, predicate in enumerate(self.terminators):
+            if self.trees[tree][TREE_ALIVE]:
+                trees[predicate].append(tree)
+        rows, stack_list, tree_list = [], list[int](), list[int]()
+        for (_, types, program, missing), number in self._predicates.items():
+            first, start = len(stack_list), len(tree_list)
+            stack_list += stacks[number]
+            tree_list += trees[number]
+            rows.append((program, int(missing), first, len(stack_list), start, len(tree_list)))
+            for type_ in types if stacks[number] or trees[number] else ():
+                by_type[type_].append(number)
+        begins = np.cumsum([0, *map(len, by_type)])
+        memory.put(TYPE_BEGIN, begins)
+        memory.put(TYPE_PREDICATE, [number for numbers in by_type for number in numbers])
+        memory.put(PREDICATE, rows)
+        memory.put(PREDICATE_STACK, stack_list)
+        memory.put(PREDICATE_FAMILY, tree_list)
+        memory.put(MEANT, np.zeros(max(map(len, by_type), default=0) + 1), np.uint8)
+
+    def _write_rooms(self, memory: Memory) -> None:
+        width = self.registry.positions + 1
+        memory.put(PICK_BEGIN, [0] * width)
+        memory.put(PICK_END, [0] * width)
+        if not memory.count(LIST_SLOTS):
+            for slot in (LIST_SLOTS, CONSUMED_FAMILY, CONSUMED_ROW):
+                memory.put(slot, [0] * _SLOTS)
+
+    def restored(self, memory: Memory) -> None:
+        """What follows from the state, after it was put into the memory."""
+        consumed = int((memory.view(CONSUMED_FAMILY) > 0).sum())
+        memory.put(CONSUMED_COUNT, [0] * consumed)
