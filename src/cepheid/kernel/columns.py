@@ -37,13 +37,22 @@ class Dictionary:
 
     def __init__(self) -> None:
         self._codes: dict[str, int] = {}
+        self._texts: list[str] = []
 
     def __len__(self) -> int:
         return len(self._codes)
 
+    def __getitem__(self, code: int) -> str:
+        """The text of a code."""
+        return self._texts[code]
+
     def code(self, text: str) -> int:
         """The code of a text, new if need be."""
-        return self._codes.setdefault(text, len(self._codes))
+        found = self._codes.get(text)
+        if found is None:
+            found = self._codes[text] = len(self._texts)
+            self._texts.append(text)
+        return found
 
     def find(self, text: str) -> int:
         """The code of a text, or -1."""
@@ -51,7 +60,7 @@ class Dictionary:
 
     def texts(self) -> list[str]:
         """All texts, by code."""
-        return list(self._codes)
+        return list(self._texts)
 
     def ranks(self) -> Ints:
         """For every code the place of its text in the order of texts."""
