@@ -135,7 +135,7 @@ def see_trees(m: Ints, row: int) -> bool:
     if type_ + 1 >= size(m, TYPE_BEGIN):
         return False
     begin, end = ints(m, TYPE_BEGIN)[type_], ints(m, TYPE_BEGIN)[type_ + 1]
-    found, stored = match_count(m), False
+    found, waiting, stored = match_count(m), size(m, WAIT_HEAP), False
     for index in range(begin, end):
         at = PREDICATE_WIDTH * ints(m, TYPE_PREDICATE)[index]
         table = ints(m, PREDICATE)
@@ -150,7 +150,7 @@ def see_trees(m: Ints, row: int) -> bool:
         for index in range(begin, end):
             if tags(m, MEANT)[index - begin]:
                 _store(m, ints(m, TYPE_PREDICATE)[index], row)
-    return stored or match_count(m) > found
+    return stored or match_count(m) > found or size(m, WAIT_HEAP) > waiting
 
 
 @inlined
