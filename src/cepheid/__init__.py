@@ -3,6 +3,11 @@
 A rule describes a situation made of several events; Cepheid tells every time it happens.
 """
 
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
 from cepheid.errors import (
     CannotExpressError,
     CepheidError,
@@ -17,17 +22,40 @@ from cepheid.events import CompositeEvent, Event, Interval, Kind, Schema
 from cepheid.literals import format_event, parse_event, parse_events, parse_schema
 from cepheid.rules import Rules, load
 
+if TYPE_CHECKING:
+    from cepheid.runtime.counters import Counters
+    from cepheid.runtime.engine import Engine, restore
+    from cepheid.runtime.settings import Limits
+
 __version__ = "0.1.0"
+
+_LATER = {
+    "Counters": "cepheid.runtime.counters",
+    "Engine": "cepheid.runtime.engine",
+    "Limits": "cepheid.runtime.settings",
+    "restore": "cepheid.runtime.engine",
+}
+"""Names of the engine, which brings large libraries: imported when they are first asked for."""
+
+
+def __getattr__(name: str) -> object:
+    if name not in _LATER:
+        raise AttributeError(f"module 'cepheid' has no attribute {name!r}")
+    return getattr(import_module(_LATER[name]), name)
+
 
 __all__ = [
     "CannotExpressError",
     "CepheidError",
     "CompositeEvent",
+    "Counters",
+    "Engine",
     "Event",
     "EventError",
     "Interval",
     "Kind",
     "LimitError",
+    "Limits",
     "Problem",
     "RuleError",
     "Rules",
@@ -39,4 +67,5 @@ __all__ = [
     "parse_event",
     "parse_events",
     "parse_schema",
+    "restore",
 ]

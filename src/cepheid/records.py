@@ -84,14 +84,14 @@ def from_records(
     for position, given in enumerate(events):
         try:
             event = given if isinstance(given, Event) else from_record(given, clock)
-            _check(event, schema)
+            check_event(event, schema)
         except EventError as error:
             raise EventError(f"event at position {position}: {error}") from None
         found.append(event)
     return found
 
 
-def _check(event: Event, schema: Schema) -> None:
+def check_event(event: Event, schema: Schema) -> None:
     """An attribute that the schema declares must have the type that it says."""
     for name, kind in schema.get(event.type, {}).items():
         value = event.attributes.get(name)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, overload
 
 from cepheid.algebra import Rule
 from cepheid.automaton import compile_rule, draw_svg, explained
@@ -19,6 +19,10 @@ from cepheid.languages.reading import TEXT_LIMIT
 from cepheid.literals import parse_schema
 from cepheid.oracle import evaluate
 from cepheid.records import Clock, from_records, to_record
+
+if TYPE_CHECKING:
+    from cepheid.runtime.engine import Engine
+    from cepheid.runtime.settings import Limits
 
 SchemaLike = Schema | Mapping[str, Mapping[str, str | Kind]] | str
 
@@ -92,6 +96,50 @@ class Rules:
         end = None if until is None else clock.read(until)
         found = evaluate(self.rules, given, schema=self.schema, until=end, failures=failures).events
         return list(found) if as_events else [to_record(event, clock) for event in found]
+
+    def engine(
+        self,
+        *,
+        policy: str = "guaranteed",
+        delay: int | str | timedelta = 0,
+        heartbeats: Iterable[str] | str = (),
+        sources: Iterable[Value] | str | None = None,
+        unit: str | None = None,
+        failures: bool = False,
+        limits: Limits | Mapping[str, Limits] | None = None,
+        depth_limit: int = 32,
+        late_limit: int = 1000,
+    ) -> Engine:
+        """An engine in this process, for events that come one by one or in batches.
+
+        `policy` says when an event that has arrived is consumed: `guaranteed`, `best_effort` or
+        `probable(0.95)`. With `guaranteed` events may be older than the newest one by a `delay`,
+        `sources` are told apart, and events of the types in `heartbeats` only tell the time.
+        Integer times are of a `unit`; `failures` adds the failure events of runs; `limits` bound
+        what is kept for a rule, `depth_limit` how often composite events may cause each other,
+        and `late_limit` how many late events are kept. See docs/engine.md.
+
+        >>> rules = load("QUERY AB EVENT SEQ(A x, B y) WITHIN 10 s", language="sase")
+        >>> engine = rules.engine(unit="s", delay=2)
+        >>> [engine.push({"type": type_, "ts": at}) for type_, at in (("B", 2), ("A", 1))]
+        [[], []]
+        >>> [found["type"] for found in engine.close()]
+        ['AB']
+        """
+        from cepheid.runtime.engine import Engine
+
+        return Engine(
+            self,
+            policy=policy,
+            delay=delay,
+            heartbeats=heartbeats,
+            sources=sources,
+            unit=unit,
+            failures=failures,
+            limits=limits,
+            depth_limit=depth_limit,
+            late_limit=late_limit,
+        )
 
     def explain(self) -> str:
         """The automaton and the plan of every rule, as text.

@@ -5,6 +5,7 @@ A case is a block; blocks are parted by a line `---`. The format is described in
 
 from __future__ import annotations
 
+import math
 import re
 import textwrap
 from collections import Counter
@@ -12,8 +13,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from cepheid.algebra import Rule
 from cepheid.errors import CepheidError, EventError, Problem, RuleError, SpecError, did_you_mean
 from cepheid.events import CompositeEvent, Event, kind_of
+from cepheid.languages import LANGUAGES
 from cepheid.literals import format_event, parse_events
 from cepheid.oracle import evaluate
 from cepheid.rules import Rules, load
@@ -29,8 +32,16 @@ SECTIONS = (
     "warning",
     "error",
 )
-OPTIONS = {"until": r"\S.*", "failures": "true|false"}
+OPTIONS = {
+    "until": r"\S.*",
+    "failures": "true|false",
+    "policy": r"guaranteed|best_effort|probable\(.*\)",
+    "delay": r"\S.*",
+    "late": r"\d+",
+}
 """The options of a case, with what their values look like."""
+ARRIVAL_OPTIONS = ("policy", "delay", "late")
+"""The options with which events arrive in the order in which they are written."""
 
 _HEADER = re.compile(rf"({'|'.join(SECTIONS)}):[ \t]*(.*)")
 _SECTION_LIKE = re.compile(r"[a-z]+:\s*")
@@ -57,6 +68,40 @@ class Case:
     def place(self) -> str:
         """Where the case stands."""
         return f"{self.source}:{self.line}" if self.source else f"line {self.line}"
+
+    @property
+    def until(self) -> int | None:
+        """The time to which time goes on, if the case says so."""
+        return parse_time(self.options["until"]) if "until" in self.options else None
+
+    @property
+    def failures(self) -> bool:
+        """Whether failure events count among what is found."""
+        return self.options.get("failures") == "true"
+
+    @property
+    def arrives(self) -> bool:
+        """Whether events arrive in the order in which they are written, whatever their times."""
+        return any(name in self.options for name in ARRIVAL_OPTIONS)
+
+    @property
+    def policy(self) -> str:
+        """When an event that has arrived is consumed."""
+        return self.options.get("policy", "guaranteed")
+
+    @property
+    def delay(self) -> int:
+        """The allowed delay."""
+        return parse_time(self.options.get("delay", "0"))
+
+    def check_late(self, count: int) -> None:
+        """Insist on the number of late events that the case asks for."""
+        if count != int(self.options.get("late", count)):
+            raise SpecError(f"number of late events must be {self.options['late']}; got {count}")
+
+    def runs_on(self, runtime: str) -> bool:
+        """Whether a runtime can run the case: the oracle knows no arrival that may be wrong."""
+        return runtime != "oracle" or self.policy == "guaranteed"
 
     def load(self) -> Rules:
         """The rules of the case, checked."""
@@ -85,15 +130,36 @@ Runtime = Callable[[Rules, Case], Sequence[CompositeEvent]]
 
 
 def _on_oracle(rules: Rules, case: Case) -> Sequence[CompositeEvent]:
-    until = parse_time(case.options["until"]) if "until" in case.options else None
-    failures = case.options.get("failures", "false") == "true"
+    events = _in_time(case) if case.arrives else case.events
+    case.check_late(len(case.events) - len(events))
     outcome = evaluate(
-        rules.rules, case.events, schema=rules.schema, until=until, failures=failures
+        rules.rules, events, schema=rules.schema, until=case.until, failures=case.failures
     )
     return outcome.events
 
 
-RUNTIMES: dict[str, Runtime] = {"oracle": _on_oracle}
+def _in_time(case: Case) -> list[Event]:
+    """The events that are not late: older than the newest of every source by the delay at most."""
+    newest: dict[object, int] = {}
+    watermark: float = -math.inf
+    kept = []
+    for event in case.events:
+        if event.end >= watermark:
+            kept.append(event)
+        source = event.attributes.get("source") if case.delay else None
+        newest[source] = max(event.end, newest.get(source, event.end))
+        watermark = max(watermark, min(newest.values()) - case.delay)
+    return kept
+
+
+def _on_engine(rules: Rules, case: Case) -> Sequence[CompositeEvent]:
+    """The engine is imported when it is needed, as it brings large libraries."""
+    from cepheid.runtime.cases import run_on_engine
+
+    return run_on_engine(rules, case)
+
+
+RUNTIMES: dict[str, Runtime] = {"oracle": _on_oracle, "embedded": _on_engine}
 """The runtimes that a case can run on, by name."""
 
 
@@ -212,6 +278,81 @@ def _wrong(source: str, line: int, message: str) -> SpecError:
     return SpecError(f"{source or '<text>'}:{line}: {message}")
 
 
+# --- writing -----------------------------------------------------------------
+
+
+def format_case(case: Case) -> str:
+    """Write a case as it stands in a spec file.
+
+    >>> events = tuple(parse_events("A@1"))
+    >>> case = Case("an A", "sase", "EVENT A x", events, tuple(parse_events("Match@1")))
+    >>> print(format_case(case), end="")
+    # an A
+    language: sase
+    rule:
+      EVENT A x
+    events:
+      A@1
+    expect:
+      Match@1
+    """
+    sections = {
+        "schema": case.schema,
+        "rule": case.rule,
+        "events": _lines(case.events),
+        "options": "\n".join(f"{name} = {value}" for name, value in case.options.items()),
+        "warning": case.warning or "",
+        "error": case.error or "",
+    }
+    lines = [f"# {line}" for line in case.name.splitlines()] + [f"language: {case.language}"]
+    for name, text in sections.items():
+        lines += [f"{name}:", textwrap.indent(text, "  ")] if text else []
+    if case.expect is not None:
+        lines += ["expect:", textwrap.indent(_lines(case.expect), "  ")]
+    return "\n".join(filter(None, lines)) + "\n"
+
+
+def _lines(events: Sequence[Event]) -> str:
+    return "\n".join(map(format_event, events))
+
+
+def format_cases(cases: Sequence[Case]) -> str:
+    """Write cases as a spec file."""
+    return "---\n".join(map(format_case, cases))
+
+
+def cases_of(
+    name: str,
+    rules: Sequence[Rule],
+    events: Sequence[Event],
+    found: Sequence[CompositeEvent],
+    options: dict[str, str] | None = None,
+) -> list[Case]:
+    """Cases that say what rules find in events: one for every language, as a case has only one.
+
+    >>> rules = load("QUERY Q EVENT A x", language="sase")
+    >>> events = parse_events("A@1")
+    >>> (case,) = cases_of("an A", list(rules), events, rules.detect(events))
+    >>> run_case(case).passed
+    True
+    """
+    cases = []
+    for language in dict.fromkeys(rule.language for rule in rules):
+        own = [rule for rule in rules if rule.language == language]
+        names = {rule.name for rule in own}
+        cases.append(
+            Case(
+                name,
+                language,
+                "\n".join(LANGUAGES[language].write(rule).rstrip() for rule in own),
+                tuple(events),
+                tuple(event for event in found if event.rule in names),
+                options=options or {},
+            )
+        )
+    return cases
+
+
 # --- running -----------------------------------------------------------------
 
 
@@ -225,14 +366,14 @@ def run_case(case: Case, runtime: str = "oracle") -> Result:
         return Result(case, f"the schema of the case cannot be read: {error}")
     if case.error is not None:
         return Result(case, f"expected an error: {case.error}\nbut the rules are accepted")
-    difference = _warning_difference(case, rules.warnings)
-    if difference:
-        return Result(case, difference)
+    warned = _warning_difference(case, rules.warnings)
+    if warned:
+        return Result(case, warned)
     try:
         found = RUNTIMES[runtime](rules, case)
     except CepheidError as error:
         return Result(case, f"evaluation ended with: {error}")
-    return Result(case, _difference(case.expect or (), found))
+    return Result(case, difference(case.expect or (), found))
 
 
 def _error_difference(case: Case, problems: Sequence[Problem]) -> str:
@@ -260,7 +401,12 @@ def _is_meant(text: str, problem: Problem) -> bool:
     return at_place and match[1] in str(problem)
 
 
-def _difference(expected: Sequence[Event], found: Sequence[CompositeEvent]) -> str:
+def difference(expected: Sequence[Event], found: Sequence[Event]) -> str:
+    """What is missing in a list of events and what is too much; nothing when they are alike.
+
+    >>> print(difference(parse_events("A@1"), parse_events("A@1 A@1")))
+    unexpected: A@1
+    """
     wanted = Counter(map(_content, expected))
     given = Counter(map(_content, found))
     lines = [f"missing:    {format_event(e)}" for e in _left_over(expected, wanted - given)]

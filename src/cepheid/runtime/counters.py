@@ -1,0 +1,42 @@
+"""What an engine has done so far, in numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+
+def _empty() -> Mapping[str, int]:
+    return MappingProxyType({})
+
+
+@dataclass(frozen=True)
+class Counters:
+    """The counters of an engine at one moment.
+
+    Of the events that came in (`received`), each is `consumed`, `waiting`, `late`, or only a
+    heartbeat. Composite events are counted by type and by rule. What was `cut` lay beyond the
+    depth limit; `limited` counts by rule how often a limit was hit. `stored` is how many events
+    the rules refer to now, `compactions` how often room was given back.
+
+    >>> Counters(received=3, consumed=2, late=1).late
+    1
+    """
+
+    received: int = 0
+    consumed: int = 0
+    waiting: int = 0
+    late: int = 0
+    heartbeats: int = 0
+    by_type: Mapping[str, int] = field(default_factory=_empty)
+    by_rule: Mapping[str, int] = field(default_factory=_empty)
+    cut: int = 0
+    limited: Mapping[str, int] = field(default_factory=_empty)
+    stored: int = 0
+    compactions: int = 0
+
+    @property
+    def found(self) -> int:
+        """How many composite events there were, failure events included."""
+        return sum(self.by_type.values())

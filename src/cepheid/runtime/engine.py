@@ -1,0 +1,431 @@
+"""The embedded engine: events are pushed in, composite events come back, inside one process.
+
+An event arrives, waits until the detection policy lets it be consumed, goes through the matcher,
+and what it caused is told to the caller and to subscribers.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
+from types import MappingProxyType, TracebackType
+from typing import Any, Self, overload
+
+from cepheid.algebra import Rule, input_types
+from cepheid.check.definitions import Definitions
+from cepheid.errors import (
+    CepheidError,
+    EventError,
+    Problem,
+    Report,
+    RuleError,
+    did_you_mean,
+)
+from cepheid.events import CompositeEvent, Event, Kind, Schema, Value
+from cepheid.kernel.found import Found
+from cepheid.records import Clock, check_event, from_record, from_records, to_record
+from cepheid.rules import Rules
+from cepheid.runtime.arrival import NEVER
+from cepheid.runtime.counters import Counters
+from cepheid.runtime.intake import Intake
+from cepheid.runtime.matcher import Matcher
+from cepheid.runtime.settings import (
+    DEPTH_LIMIT,
+    LATE_LIMIT,
+    Limits,
+    Settings,
+    settings_of,
+    unknown_type,
+)
+from cepheid.runtime.snapshot import damaged, pack, unpack
+from cepheid.runtime.subscriptions import Subscription, Subscriptions
+from cepheid.units import format_time
+
+FAILURE = "Failure"
+"""The type of failure events."""
+
+
+class Engine:
+    """Rules that run inside the process; made by `Rules.engine` or by `restore`.
+
+    It is to be used by one thread at a time.
+
+    >>> import cepheid
+    >>> rules = cepheid.load("QUERY AB EVENT SEQ(A x, B y) WITHIN 10 s", language="sase")
+    >>> engine = rules.engine(unit="s")
+    >>> engine.push({"type": "A", "ts": 1})
+    []
+    >>> [found["type"] for found in engine.push({"type": "B", "ts": 2})]
+    ['AB']
+    """
+
+    def __init__(
+        self,
+        rules: Rules,
+        *,
+        policy: str = "guaranteed",
+        delay: int | str | timedelta = 0,
+        heartbeats: Iterable[str] | str = (),
+        sources: Iterable[Value] | str | None = None,
+        unit: str | None = None,
+        failures: bool = False,
+        limits: Limits | Mapping[str, Limits] | None = None,
+        depth_limit: int = DEPTH_LIMIT,
+        late_limit: int = LATE_LIMIT,
+    ) -> None:
+        settings = settings_of(
+            policy=policy,
+            delay=delay,
+            heartbeats=heartbeats,
+            sources=sources,
+            unit=unit,
+            failures=failures,
+            limits=limits,
+            depth_limit=depth_limit,
+            late_limit=late_limit,
+        )
+        self._begin(settings, rules.schema)
+        self._deploy(rules.rules)
+
+    def _begin(self, settings: Settings, schema: Schema) -> None:
+        self._settings = settings
+        self._clock = Clock.of(settings.unit)
+        self._schema = schema
+        self._intake = Intake(settings, schema)
+        self._matcher = Matcher(settings, schema)
+        self._subscriptions = Subscriptions()
+        self._by_type: Counter[str] = Counter()
+        self._by_rule: Counter[str] = Counter()
+        self._passed = NEVER
+        self._as_records = False
+        self._closed = False
+
+    # --- events --------------------------------------------------------------
+
+    @overload
+    def push(self, event: Event) -> list[CompositeEvent]: ...
+
+    @overload
+    def push(self, event: Mapping[str, Any]) -> list[dict[str, Any]]: ...
+
+    def push(self, event: Event | Mapping[str, Any]) -> list[CompositeEvent] | list[dict[str, Any]]:
+        """Take an event; the result is what it caused, of the same kind.
+
+        With the policy `guaranteed` and no delay, which is the default, an event is consumed at
+        once. Otherwise it may wait, and what comes back may have been caused by earlier events.
+        """
+        self._require_open()
+        self._as_records = as_records = not isinstance(event, Event)
+        given = from_record(event, self._clock) if not isinstance(event, Event) else event
+        if self._schema:
+            check_event(given, self._schema)
+        found = self._tell(self._arrive(given))
+        return [to_record(event, self._clock) for event in found] if as_records else found
+
+    @overload
+    def push_batch(self, events: Sequence[Event]) -> list[CompositeEvent]: ...
+
+    @overload
+    def push_batch(self, events: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]: ...
+
+    @overload
+    def push_batch(self, events: Any) -> Any: ...  # noqa: ANN401 (tables of several libraries)
+
+    def push_batch(self, events: Any) -> Any:
+        """Take many events that arrive together, in any order; the result is of the same kind.
+
+        Events of a batch are put in order among each other, so only those are late that were
+        late before the batch came. If one of them cannot be read, none is taken.
+        """
+        self._require_open()
+        if not isinstance(events, Sequence) or isinstance(events, str):
+            raise EventError(
+                f"events must be a list of Events or dictionaries; got {type(events).__name__}"
+            )
+        self._as_records = not all(isinstance(event, Event) for event in events)
+        given = from_records(events, self._clock, self._schema)
+        self._matcher.trim()
+        return self._as_given(self._tell(self._settle(self._intake.arrive_together(given))))
+
+    def advance(self, time: int | datetime) -> Any:  # noqa: ANN401 (the kind that was pushed)
+        """Let time pass up to a moment, so that timers and absences fire.
+
+        It says that everything up to and including that moment has arrived: what waits and ends
+        by then is consumed, and what comes later and is older is late. The time has the form of
+        the events' times, and the result is of the kind that was pushed last.
+        """
+        self._require_open()
+        self._intake.arrival.advance(self._read(time))
+        return self._as_given(self._tell(self._settle(self._intake.take())))
+
+    def close(self) -> Any:  # noqa: ANN401 (the kind that was pushed)
+        """Consume what waits, and take no more events; time goes on to the newest end.
+
+        The result is of the kind that was pushed last. A closed engine can still be asked for
+        its counters and for a snapshot.
+        """
+        if self._closed:
+            return []
+        arrival = self._intake.arrival
+        arrival.advance(max(self._intake.newest, arrival.passed))
+        found = self._settle(self._intake.take())
+        self._closed = True
+        return self._as_given(self._tell(found))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Close; but after an error what waits stays as it is."""
+        if kind is None:
+            self.close()
+        self._closed = True
+
+    def _require_open(self) -> None:
+        if self._closed:
+            raise EventError(
+                "engine must be open to take events; it was closed\n\n"
+                "hint: make a new one, or restore one from a snapshot that was taken before"
+            )
+
+    def _read(self, time: int | datetime) -> int:
+        """A time in microseconds; without a unit, integers are microseconds as in Events."""
+        if type(time) is int and self._clock.unit is None and not self._as_records:
+            return time
+        return self._clock.read(time)
+
+    def _as_given(self, found: list[CompositeEvent]) -> list[CompositeEvent] | list[dict[str, Any]]:
+        return [to_record(event, self._clock) for event in found] if self._as_records else found
+
+    # --- the way of an event -------------------------------------------------
+
+    def _arrive(self, event: Event) -> list[Found]:
+        """What is found because an event has arrived."""
+        self._matcher.trim()
+        at_once = self._intake.arrive(event)
+        if at_once is None:
+            return self._settle(self._intake.take())
+        self._passed = max(self._passed, event.end - 1)
+        found = self._matcher.feed_one(event)
+        return found + self._settle([]) if self._intake.arrival.passed > self._passed else found
+
+    def _settle(self, events: Sequence[Event]) -> list[Found]:
+        """Consume events, then let as much time pass as surely has passed."""
+        found: list[Found] = []
+        if events:
+            self._passed = max(self._passed, events[-1].end - 1)
+            found += self._matcher.feed(events)
+        if self._intake.arrival.passed > self._passed:
+            self._passed = self._intake.arrival.passed
+            found += self._matcher.advance(self._passed)
+        return found
+
+    # --- what comes out ------------------------------------------------------
+
+    def _tell(self, portions: list[Found]) -> list[CompositeEvent]:
+        """The composite events of matches, after every subscriber has seen them."""
+        late = self._intake.take_late()
+        if not portions and not late:
+            return []
+        found = self._matcher.composites([p for p in portions if self._is_told(p)])
+        for event in found:
+            self._by_type[event.type] += 1
+            self._by_rule[event.rule] += 1
+        self._subscriptions.tell(found, late)
+        return found
+
+    def _is_told(self, portion: Found) -> bool:
+        """Failure events that only rules asked for stay inside."""
+        return self._settings.failures or not portion.failure
+
+    def subscribe(self, type_: str, callback: Callable[[CompositeEvent], object]) -> Subscription:
+        """Call a function with every composite event of a type, as a `CompositeEvent`.
+
+        Functions are called in the order of their subscriptions, after the event that caused it
+        all is done with. An error in one of them does not keep the others from being called, and
+        then comes out of the call that pushed. Subscriptions are not part of a snapshot.
+        """
+        known = {rule.output.type for rule in self._matcher.active()}
+        if type_ == FAILURE and not self._settings.failures and FAILURE not in known:
+            raise EventError(
+                "subscription to Failure needs an engine with failure events\n\n"
+                "hint: rules.engine(failures=True)"
+            )
+        if type_ not in known | {FAILURE}:
+            raise unknown_type(type_, known)
+        return self._subscriptions.add(type_, callback)
+
+    def subscribe_late(self, callback: Callable[[Event], object]) -> Subscription:
+        """Call a function with every late event, as an `Event`."""
+        return self._subscriptions.add_late(callback)
+
+    @property
+    def late(self) -> tuple[Event, ...]:
+        """The late events, at most the last `late_limit` of them; the counters know them all."""
+        return tuple(self._intake.late)
+
+    @property
+    def watermark(self) -> int | None:
+        """The time in microseconds before which events are late; None when nothing is late."""
+        watermark = self._intake.arrival.watermark
+        return None if watermark == NEVER else watermark
+
+    @property
+    def counters(self) -> Counters:
+        """What the engine has done so far."""
+        kernel, counts = self._matcher.kernel, self._intake.counts
+        return Counters(
+            received=counts["received"],
+            consumed=counts["consumed"],
+            waiting=len(self._intake.waiting),
+            late=counts["late"],
+            heartbeats=counts["heartbeats"],
+            by_type=MappingProxyType(dict(self._by_type)),
+            by_rule=MappingProxyType(dict(self._by_rule)),
+            cut=kernel.cut,
+            limited=MappingProxyType(self._matcher.limited()),
+            stored=kernel.stored,
+            compactions=kernel.compactions,
+        )
+
+    # --- rules ---------------------------------------------------------------
+
+    @property
+    def rules(self) -> Rules:
+        """The rules that see events now."""
+        return Rules(tuple(self._matcher.active()), self._schema)
+
+    def add(self, rules: Rules) -> None:
+        """Let more rules see every event that is consumed from now on; others are not touched."""
+        schema = self._joined(rules.schema)
+        self._check([*self._matcher.active(), *rules], schema)
+        self._use(schema)
+        self._deploy(rules.rules)
+
+    def remove(self, name: str) -> None:
+        """Forget a rule and all that it had begun; others are not touched."""
+        self._require_rule(name)
+        self._matcher.remove(name)
+        self._note_rules()
+
+    def replace(self, rules: Rules) -> None:
+        """Put rules in the place of those with the same names, and add the others.
+
+        A rule that was replaced begins anew: what it had begun is gone.
+        """
+        names = {rule.name for rule in rules}
+        schema = self._joined(rules.schema)
+        kept = [rule for rule in self._matcher.active() if rule.name not in names]
+        self._check([*kept, *rules], schema)
+        self._use(schema)
+        for rule in self._matcher.active():
+            if rule.name in names:
+                self._matcher.remove(rule.name)
+        self._deploy(rules.rules)
+
+    def _deploy(self, rules: Sequence[Rule]) -> None:
+        if rules:
+            self._matcher.deploy(rules)
+        self._note_rules()
+
+    def _note_rules(self) -> None:
+        active = self._matcher.active()
+        self._intake.looked_at = frozenset(type_ for rule in active for type_ in input_types(rule))
+
+    def _use(self, schema: Schema) -> None:
+        self._schema = self._intake.waiting.schema = self._matcher.schema = schema
+
+    def _joined(self, schema: Schema) -> Schema:
+        for type_ in schema:
+            if type_ in self._schema and dict(schema[type_]) != dict(self._schema[type_]):
+                message = f"event {type_} must be declared as it is in the engine's schema"
+                raise RuleError([Problem("DUPLICATE_DEFINITION", message)])
+        return Schema({**self._schema, **schema})
+
+    def _check(self, rules: Sequence[Rule], schema: Schema) -> None:
+        """Rules are checked when they are loaded; here only how they go with the others."""
+        report = Report()
+        Definitions(rules, schema).check(report)
+        report.fail_on_errors()
+
+    def _require_rule(self, name: str) -> None:
+        names = self._matcher.numbers
+        if name not in names:
+            problem = Problem(
+                "UNKNOWN_NAME",
+                f"no rule of the engine is called {name}",
+                hint=did_you_mean(name, names) or "the engine has no rules",
+            )
+            raise RuleError([problem])
+
+    # --- snapshots -----------------------------------------------------------
+
+    def snapshot(self) -> bytes:
+        """Everything that the engine's answers depend on, as bytes for `restore`.
+
+        That is the rules, their state, waiting events, the watermark, the late events that are
+        kept, and the counters. Subscriptions are not part of it.
+        """
+        head, arrays = self._matcher.state()
+        return pack(
+            {
+                "settings": self._settings.state(),
+                "schema": {type_: dict(self._schema[type_]) for type_ in self._schema},
+                "intake": self._intake.state(),
+                "counts": [self._by_type, self._by_rule],
+                "passed": self._passed,
+                "kind": [self._as_records, self._closed],
+                "matcher": head,
+            },
+            arrays,
+        )
+
+    def _load(self, head: Mapping[str, Any], arrays: Mapping[str, Any]) -> None:
+        self._intake.load(head["intake"])
+        self._by_type, self._by_rule = map(Counter, head["counts"])
+        self._passed = int(head["passed"])
+        self._as_records, self._closed = map(bool, head["kind"])
+        self._matcher.load(head["matcher"], arrays)
+        self._note_rules()
+
+    def __repr__(self) -> str:
+        moment = "nothing" if self.watermark is None else format_time(self.watermark)
+        names = self._matcher.numbers
+        return f"<Engine of {len(names)} rules, {self._settings.policy}, at {moment}>"
+
+
+def restore(snapshot: bytes) -> Engine:
+    """The engine of a snapshot, which goes on exactly where the other stood.
+
+    Bytes that are no snapshot, that are damaged, or that a newer version wrote are a
+    `SnapshotError`. The bytes hold no code, but the checksum is no signature: restore only what
+    comes from where you would take a program from.
+
+    >>> import cepheid
+    >>> rules = cepheid.load("QUERY AB EVENT SEQ(A x, B y) WITHIN 10 s", language="sase")
+    >>> engine = rules.engine(unit="s")
+    >>> engine.push({"type": "A", "ts": 1})
+    []
+    >>> engine = cepheid.restore(engine.snapshot())
+    >>> [found["type"] for found in engine.push({"type": "B", "ts": 2})]
+    ['AB']
+    """
+    head, arrays = unpack(snapshot)
+    engine = Engine.__new__(Engine)
+    try:
+        schema = Schema(
+            {t: {n: Kind(k) for n, k in own.items()} for t, own in head["schema"].items()}
+        )
+        engine._begin(Settings.of_state(head["settings"]), schema)
+        engine._load(head, arrays)
+    except CepheidError:
+        raise
+    except (ValueError, TypeError, KeyError, IndexError, AttributeError) as error:
+        raise damaged(error) from None
+    return engine

@@ -1,0 +1,192 @@
+"""Events in, matches out: a kernel together with what its origins stand for.
+
+The kernel knows events by number alone. The matcher gives out the numbers, keeps the events that
+matches may still be made of, and turns matches into composite events.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from cepheid.algebra import EventPredicate, Rule, find
+from cepheid.algebra.codec import decode_rule, encode
+from cepheid.events import CompositeEvent, Event, Order, Schema
+from cepheid.kernel.found import Found
+from cepheid.kernel.kernel import Kernel
+from cepheid.runtime.composing import composites
+from cepheid.runtime.payload import Payload
+from cepheid.runtime.row import Row
+from cepheid.runtime.settings import Settings
+
+_SPARE = 4096
+"""How many events may be kept without need before they are looked through."""
+
+
+class Matcher:
+    """Holds a kernel, its rules by number, and the events that its origins stand for."""
+
+    def __init__(self, settings: Settings, schema: Schema) -> None:
+        self.schema = schema
+        self.kernel = Kernel(depth_limit=settings.depth_limit, failures=settings.failures)
+        self.rules: dict[int, Rule] = {}
+        self.numbers: dict[str, int] = {}
+        self._settings = settings
+        self._payload = Payload(lambda found: self.composites([found]))
+        self._next_origin = 0
+        self._steps: list[dict[str, Any]] = []
+        self._ticks = False
+        self._added = 0
+        self._row = Row(self.kernel.encoder)
+
+    # --- rules ---------------------------------------------------------------
+
+    def deploy(self, rules: Sequence[Rule]) -> None:
+        """Let rules see events from now on."""
+        numbers = self.kernel.deploy(rules)
+        self.rules.update(zip(numbers, rules, strict=True))
+        self.numbers.update(zip((rule.name for rule in rules), numbers, strict=True))
+        self._set_limits(rules)
+        self._steps.append({"deploy": [encode(rule) for rule in rules]})
+        self._note_change()
+
+    def remove(self, name: str) -> None:
+        """Forget a rule with all its state."""
+        number = self.numbers.pop(name)
+        self.kernel.remove(number)
+        self._steps.append({"remove": number})
+        self._note_change()
+
+    def _set_limits(self, rules: Sequence[Rule]) -> None:
+        """Tell the kernel what it may keep for each rule."""
+        for rule in rules:
+            limits = self._settings.limits_of(rule.name)
+            if limits.stored is not None or limits.partial is not None:
+                self.kernel.set_limits(
+                    self.numbers[rule.name],
+                    stored=limits.stored,
+                    partial=limits.partial,
+                    drop=limits.policy == "drop",
+                )
+
+    def _note_change(self) -> None:
+        self._row = Row(self.kernel.encoder)
+        self._ticks = any(
+            predicate.every is not None
+            for number in self.numbers.values()
+            for predicate in find(self.rules[number], EventPredicate)
+        )
+
+    def active(self) -> list[Rule]:
+        """The rules that see events, in the order in which they came."""
+        return [self.rules[number] for number in self.numbers.values()]
+
+    # --- events --------------------------------------------------------------
+
+    def feed_one(self, event: Event) -> list[Found]:
+        """The matches that one event causes; the shortest way there is."""
+        origin = self._next_origin
+        self._next_origin += 1
+        batch = self._row.encode(event, origin)
+        if self._row.is_looked_at:
+            self._payload.add_events(origin, [event])
+            self._added += 1
+        return self._gathered(self.kernel.feed(batch))
+
+    def feed(self, events: Sequence[Event]) -> list[Found]:
+        """The matches that events cause, which are in the order in which they are consumed."""
+        if len(events) == 1:
+            return self.feed_one(events[0])
+        first = self._next_origin
+        self._next_origin += len(events)
+        self._payload.add_events(first, list(events))
+        self._added += len(events)
+        return self._gathered(self.kernel.feed(self.kernel.encoder.encode(events, first)))
+
+    def advance(self, time: int) -> list[Found]:
+        """The matches that the passing of time causes."""
+        return self._gathered(self.kernel.advance(time))
+
+    def _gathered(self, portions: Iterator[Found]) -> list[Found]:
+        found = list(portions)
+        if self._ticks:
+            self._payload.add_ticks(*self.kernel.take_ticks())
+        for portion in found:
+            if portion.origins is not None:
+                self._payload.add_found(portion)
+        return found
+
+    def composites(self, portions: Sequence[Found]) -> list[CompositeEvent]:
+        """Matches as composite events."""
+        # An order remembers every composite event that it was asked for, so it must not live long.
+        order = Order(self.schema)
+        encoder = self.kernel.encoder
+        return [
+            event
+            for portion in portions
+            for event in composites(portion, self.rules, self._payload.event, encoder, order)
+        ]
+
+    def limited(self) -> dict[str, int]:
+        """How often the rules hit their limits, by name."""
+        return {}
+
+    def trim(self) -> None:
+        """Give up events that no match can be made of, once they may outweigh the others."""
+        if self._added > _SPARE + self.kernel.stored:
+            self._payload.keep(self._live())
+            self._added = 0
+
+    def _live(self) -> npt.NDArray[np.int64]:
+        self.kernel._sync()
+        return self.kernel.live()
+
+    # --- state ---------------------------------------------------------------
+
+    def state(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
+        """Everything that matching depends on, as JSON values and arrays."""
+        self._payload.keep(self._live())
+        self._added = 0
+        encoder = self.kernel.encoder
+        head = {
+            "steps": self._steps,
+            "next_origin": self._next_origin,
+            "types": encoder.types.texts(),
+            "columns": encoder.columns.texts(),
+            "texts": encoder.texts.texts(),
+        }
+        arrays = {f"kernel/{name}": array for name, array in self.kernel.state().items()}
+        arrays |= {f"payload/{name}": array for name, array in self._payload.state().items()}
+        return head, arrays
+
+    def load(self, head: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Go on from a state; for a matcher that has seen nothing yet."""
+        encoder = self.kernel.encoder
+        for name, codes in (
+            ("types", encoder.types),
+            ("columns", encoder.columns),
+            ("texts", encoder.texts),
+        ):
+            # Before the rules, so that everything gets the code that it had.
+            for text in head[name]:
+                codes.code(text)
+        for step in head["steps"]:
+            if "deploy" in step:
+                self.deploy([decode_rule(written) for written in step["deploy"]])
+            else:
+                self.remove(self.rules[int(step["remove"])].name)
+        self._next_origin = int(head["next_origin"])
+        self.kernel.load(_under("kernel/", arrays))
+        self._payload.load(_under("payload/", arrays))
+        self._note_change()
+
+
+def _under(prefix: str, arrays: Mapping[str, npt.NDArray[Any]]) -> dict[str, npt.NDArray[Any]]:
+    return {
+        name.removeprefix(prefix): array
+        for name, array in arrays.items()
+        if name.startswith(prefix)
+    }
