@@ -2,14 +2,17 @@
 
 Compiled code is kept on disk, so that only the very first run on a machine waits for it. The cache
 of numba notices a change in a function's own file but not in the files of what it calls; therefore
-the folder of the cache is named after the content of the whole kernel.
+the folder of the cache is named after the content of the function's module and of all modules of
+the kernel that it imports.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
+import re
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -22,16 +25,32 @@ _CONFIG: Any = config
 """numba's settings, which have no types."""
 
 
-def _cache_folder() -> str:
-    """Where compiled code of this version of the kernel is kept."""
+_HERE = Path(__file__).parent
+_IMPORTED = re.compile(rb"^from cepheid\.kernel\.(\w+) import", re.MULTILINE)
+
+
+@cache
+def _imported(module: str) -> tuple[str, ...]:
+    """The modules of the kernel that a module imports directly."""
+    found = _IMPORTED.findall((_HERE / f"{module}.py").read_bytes())
+    return tuple(sorted({name.decode() for name in found}))
+
+
+@cache
+def _cache_folder(module: str) -> str:
+    """Where compiled code of a module is kept, given what it and its imports contain."""
+    if "NUMBA_CACHE_DIR" in os.environ:
+        return os.environ["NUMBA_CACHE_DIR"]
+    known, waiting = {module}, [module]
+    while waiting:
+        new = set(_imported(waiting.pop())) - known
+        known |= new
+        waiting += new
     digest = hashlib.blake2b(numba.__version__.encode(), digest_size=8)
-    for source in sorted(Path(__file__).parent.glob("*.py")):
-        digest.update(source.read_bytes())
+    for name in sorted(known):
+        digest.update((_HERE / f"{name}.py").read_bytes())
     home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return str(Path(home) / "cepheid" / f"kernel-{digest.hexdigest()}")
-
-
-_CACHE_FOLDER = os.environ.get("NUMBA_CACHE_DIR") or _cache_folder()
+    return str(Path(home) / "cepheid" / f"{module}-{digest.hexdigest()}")
 
 
 def compiled(function: F) -> F:
@@ -50,7 +69,11 @@ def inlined(function: F) -> F:
 
 def _compiled(function: F, *, forceinline: bool) -> F:
     """The folder of the cache is chosen when a function is decorated; others keep their own."""
-    before, _CONFIG.CACHE_DIR = _CONFIG.CACHE_DIR, _CACHE_FOLDER
+    module = function.__module__
+    folder = _CONFIG.CACHE_DIR
+    if module.startswith("cepheid.kernel."):
+        folder = _cache_folder(module.removeprefix("cepheid.kernel."))
+    before, _CONFIG.CACHE_DIR = _CONFIG.CACHE_DIR, folder
     try:
         return cast("F", numba.njit(cache=True, forceinline=forceinline)(function))
     finally:

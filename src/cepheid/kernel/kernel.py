@@ -224,6 +224,7 @@ class Kernel:
 
     def live(self) -> Ints:
         """The origins of all events that are kept, in order."""
+        self._sync()
         return np.sort(self._view(ROW_ORIGIN))
 
     def _compact(self) -> None:

@@ -80,7 +80,7 @@ class TreePlans:
             tree = family.rule.pattern
             assert isinstance(tree, Tree)  # noqa: S101 (the caller chose the strategy)
             plan = _FamilyPlan(self.registry, self.tables, family, family.rule, tree)
-            number = plan.write(members, [self.registry.rules[member] for member in members])
+            number = plan.write(members, [rules[index] for index in family.members])
             self._tree_of.update(dict.fromkeys(members, number))
 
     def remove(self, number: int) -> None:
@@ -104,7 +104,7 @@ class _FamilyPlan:
     rule: Rule
     tree: Tree
 
-    def write(self, members: tuple[int, ...], rules: Sequence[Rule | None]) -> int:
+    def write(self, members: tuple[int, ...], rules: Sequence[Rule]) -> int:
         """Plan everything, then write it down; the result is the number of the tree."""
         tree = self.tree
         self.parameters = {binding.name: binding.value for binding in tree.bindings}
@@ -127,7 +127,7 @@ class _FamilyPlan:
         shape = Shape(
             self.rule,
             list(members),
-            [rule.output.type for rule in rules if rule],
+            [rule.output.type for rule in rules],
             tuple(item.name for item in attributes),
             tuple(KINDS[item.kind] for item in attributes),
             tuple(layout),
@@ -453,16 +453,26 @@ class _FamilyPlan:
 
 
 def _reach(tree: Tree) -> int:
-    """How long events must be kept, counted from their end.
+    """How long before the terminator an event may end and still be looked at, or FOR_EVER.
 
-    A component may hang on another, so windows along a path add up.
+    Windows hang on each other, so their lengths add up along a path. A match that waits for its
+    deadline looks at what it needs for so much longer.
     """
-    offsets = [abs(instant.offset) for instant in find(tree, Instant)]
-    lengths = [0 if part.window is None else part.window.length for part in tree.components]
-    if any(length is None for length in lengths) and tree.within is None:
-        return FOR_EVER
-    path = sum(length for length in lengths if length is not None)
-    return path + (tree.within or 0) + max(offsets, default=0)
+    by_label = {part.label: part for part in tree.components}
+
+    def before(low: Instant | None) -> int:
+        """How long before the terminator a window begins."""
+        if low is None:
+            return tree.within or NO_HIGH
+        window = by_label[low.label].window
+        return (0 if window is None else before(window.low)) + max(0, -low.offset)
+
+    windows = [part.window for part in tree.components if part.window is not None]
+    windows += [part.window for part in tree.negations]
+    windows += [aggregate.window for aggregate in find(tree, Aggregate)]
+    reaches = [before(window.low) for window in windows]
+    longest = max(reaches, default=0) + (tree.deadline.offset if tree.deadline else 0)
+    return longest if longest < NO_HIGH else FOR_EVER
 
 
 def _equality(condition: Expression) -> tuple[Attribute | None, Attribute | None]:

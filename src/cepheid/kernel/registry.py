@@ -6,10 +6,18 @@ other rules come and go. After every change all tables are written into the memo
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from cepheid.algebra import EventPredicate, Expression, OutputAttribute, Rule
+from cepheid.algebra import (
+    EventPredicate,
+    Expression,
+    OutputAttribute,
+    Rule,
+    Timing,
+    find,
+    input_types,
+)
 from cepheid.events import Kind
 from cepheid.kernel.columns import Encoder
 from cepheid.kernel.matches import (
@@ -91,6 +99,31 @@ class Registry:
         name = f"\0every {predicate.every} of {deployment}"
         self.periods.setdefault(name, (predicate.every, deployment))
         return (self.encoder.types.code(name),)
+
+    def lateness(self, types: Iterable[str]) -> int | None:
+        """How long after its end an event of these types may enter at most; None is any time.
+
+        A detector that waits for a timer tells its match late. What is made of late events is
+        late too, so the times add up along the rules that feed each other.
+        """
+        makers = [rule for rule in self.rules if rule and any(find(rule, Timing))]
+        if not makers:
+            return 0
+        return self._late(frozenset(types), ())
+
+    def _late(self, types: frozenset[str], seen: tuple[Rule, ...]) -> int | None:
+        longest = 0
+        for rule in filter(None, self.rules):
+            if rule.output.type not in types:
+                continue
+            if rule in seen:
+                return None
+            own = [timing.duration for timing in find(rule, Timing)]
+            inner = self._late(frozenset(input_types(rule)), (*seen, rule))
+            if inner is None or None in own:
+                return None
+            longest = max(longest, inner + sum(filter(None, own)))
+        return longest
 
     # --- families ------------------------------------------------------------
 

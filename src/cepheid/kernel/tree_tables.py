@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from cepheid.algebra import EventPredicate, Expression, Relation
+from cepheid.algebra import EventPredicate, Expression, Relation, Rule, input_types
 from cepheid.events import Value
 from cepheid.kernel.memory import Memory
 from cepheid.kernel.programs import no_register
@@ -39,6 +39,7 @@ from cepheid.kernel.tables import (
     THRESHOLD_TAG,
     TREE,
     TREE_ALIVE,
+    TREE_FAMILY,
     TYPE_BEGIN,
     TYPE_PREDICATE,
     WAIT,
@@ -133,15 +134,7 @@ class TreeTables:
     def write(self, memory: Memory) -> None:
         """Put all tables into the memory."""
         self._write_predicates(memory)
-        memory.put(
-            STACK,
-            [
-                (column, hole, reach, staircase, int(bool(users)))
-                for ((_, column, hole, staircase), reach, users) in zip(
-                    self._stacks, self._reaches, self._users, strict=True
-                )
-            ],
-        )
+        memory.put(STACK, [self._stack_row(*known) for known in self._stacks.items()])
         for slot, rows in (
             (PROBE, self.probes),
             (STEP, self.steps),
@@ -155,6 +148,18 @@ class TreeTables:
         memory.put(THRESHOLD_TAG, [tag for tag, _ in self._thresholds])
         memory.put(THRESHOLD_CELL, [cell for _, cell in self._thresholds])
         self._write_rooms(memory)
+
+    def _stack_row(self, key: tuple[int, int, int, int], number: int) -> tuple[int, ...]:
+        _, column, hole, staircase = key
+        users, reach = self._users[number], self._reaches[number]
+        inputs = {type_ for user in users for type_ in input_types(self._rule_of(user))}
+        late = self.registry.lateness(inputs)
+        if reach != FOR_EVER:
+            reach = FOR_EVER if late is None else reach + late
+        return column, hole, reach, staircase, int(bool(users))
+
+    def _rule_of(self, tree: int) -> Rule:
+        return self.registry.shapes[self.trees[tree][TREE_FAMILY]].rule
 
     def _write_predicates(self, memory: Memory) -> None:
         by_type: list[list[int]] = [[] for _ in range(len(self.registry.encoder.types))]
