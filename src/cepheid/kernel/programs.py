@@ -68,7 +68,7 @@ from cepheid.kernel.values import (
 _RELATIONS = {relation: code for code, relation in enumerate(Relation)}
 _SIGNS = {sign: code for code, sign in enumerate(Sign)}
 _FUNCTIONS = {function: code for code, function in enumerate(Function)}
-STACK = 400
+STACK = 200
 """How deep the stack of values may grow; the languages allow expressions of depth 64, and the
 filter of a collected value runs on top of what called it."""
 
@@ -242,14 +242,36 @@ class _Compiler:
 
 
 @compiled
-def run(m: Ints, program: int, own: int, missing: bool, base: int) -> tuple[int, int, float]:
-    """Run a program from a place of the stack on; the result is a tag, an int and a float."""
+def run(m: Ints, program: int, own: int, missing: bool) -> tuple[int, int, float]:
+    """Run a program; the result is a tag, an int and a float.
+
+    The filter of a collected value runs in the same loop, on top of the stack, once per event:
+    recursive compiled functions cannot be cached.
+    """
     code, width = ints(m, INSTRUCTION), scalar(m, WIDTH)
     cell_tags, cells = tags(m, ROW_TAGS), ints(m, ROW_CELLS)
     stack_tags, stack, numbers = ints(m, STACK_TAG), ints(m, STACK_INT), floats(m, STACK_FLOAT)
-    depth = base
-    for at in range(4 * ints(m, PROGRAM_BEGIN)[program], 4 * ints(m, PROGRAM_END)[program], 4):
+    at, end = 4 * ints(m, PROGRAM_BEGIN)[program], 4 * ints(m, PROGRAM_END)[program]
+    depth, tested, back, back_end, back_own = 0, -1, 0, 0, own
+    while at < end or tested >= 0:
+        if at >= end:
+            # The filter of a collected value has run for one event; on to the next.
+            depth -= 1
+            table = ints(m, COLLECT_TABLE)[4 * code[back + 1] : 4 * code[back + 1] + 4]
+            if stack[depth] == 1:
+                _collect(m, table, own)
+            tested += 1
+            if tested < ints(m, LIST_END)[table[1]]:
+                at, own = 4 * ints(m, PROGRAM_BEGIN)[table[3]], ints(m, LIST_ROW)[tested]
+                continue
+            tag, cell = end_sum(m, table[0])
+            at, end, own, tested = back + 4, back_end, back_own, -1
+            stack_tags[depth], stack[depth] = tag, cell
+            numbers[depth] = as_float(cell) if tag == DOUBLE else 0.0
+            depth += 1
+            continue
         operation, first, second = code[at], code[at + 1], code[at + 2]
+        at += 4
         if operation <= COLLECT:
             tag, cell = MISSING, 0
             if operation == CONST:
@@ -263,21 +285,23 @@ def run(m: Ints, program: int, own: int, missing: bool, base: int) -> tuple[int,
             elif operation == REGISTER:
                 tag, cell = ints(m, REGISTER_TAG)[first], ints(m, REGISTER_CELL)[first]
             elif operation == ITEM:
-                row = _item(m, first, code[at + 3])
+                row = _item(m, first, code[at - 1])
                 if row >= 0:
                     tag, cell = int(cell_tags[row * width + second]), cells[row * width + second]
             else:
                 table = ints(m, COLLECT_TABLE)[4 * first : 4 * first + 4]
                 begin_sum(m)
-                for place in range(ints(m, LIST_BEGIN)[table[1]], ints(m, LIST_END)[table[1]]):
-                    row = ints(m, LIST_ROW)[place]
-                    if table[3] >= 0 and run(m, table[3], row, missing, depth)[1] != 1:
-                        continue
-                    if table[2] < 0:
-                        add_to_sum(m, table[0], BOOL, 1)
-                    else:
-                        where = row * width + table[2]
-                        add_to_sum(m, table[0], int(cell_tags[where]), cells[where])
+                place, last = ints(m, LIST_BEGIN)[table[1]], ints(m, LIST_END)[table[1]]
+                if table[3] >= 0 and place < last:
+                    back, back_end, back_own, tested = at - 4, end, own, place
+                    at, end = (
+                        4 * ints(m, PROGRAM_BEGIN)[table[3]],
+                        4 * ints(m, PROGRAM_END)[table[3]],
+                    )
+                    own = ints(m, LIST_ROW)[place]
+                    continue
+                for other in range(place, last):
+                    _collect(m, table, ints(m, LIST_ROW)[other])
                 tag, cell = end_sum(m, table[0])
             stack_tags[depth], stack[depth] = tag, cell
             numbers[depth] = as_float(cell) if tag == DOUBLE else 0.0
@@ -331,7 +355,17 @@ def run(m: Ints, program: int, own: int, missing: bool, base: int) -> tuple[int,
             depth -= first - 1
             wanted = first if operation == ALL else 1
             stack_tags[depth - 1], stack[depth - 1] = BOOL, 1 if total >= wanted else 0
-    return stack_tags[base], stack[base], numbers[base]
+    return stack_tags[0], stack[0], numbers[0]
+
+
+@inlined
+def _collect(m: Ints, table: Ints, row: int) -> None:
+    """Add an event's attribute (-1 is the event itself) to a collected value."""
+    if table[2] < 0:
+        add_to_sum(m, table[0], BOOL, 1)
+    else:
+        where = row * scalar(m, WIDTH) + table[2]
+        add_to_sum(m, table[0], int(tags(m, ROW_TAGS)[where]), ints(m, ROW_CELLS)[where])
 
 
 @inlined
@@ -345,10 +379,10 @@ def _item(m: Ints, position: int, index: int) -> int:
 @compiled
 def holds(m: Ints, program: int, own: int, missing: bool) -> bool:
     """Whether a condition holds."""
-    return run(m, program, own, missing, 0)[1] == 1
+    return run(m, program, own, missing)[1] == 1
 
 
 @compiled
 def value_of(m: Ints, program: int, own: int, missing: bool) -> tuple[int, int, float]:
     """The value of an expression."""
-    return run(m, program, own, missing, 0)
+    return run(m, program, own, missing)

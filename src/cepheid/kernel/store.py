@@ -8,7 +8,7 @@ refers to them.
 from __future__ import annotations
 
 from cepheid.kernel.compiled import compiled, inlined
-from cepheid.kernel.memory import STORE, grow, ints, set_size, size, tags
+from cepheid.kernel.memory import STORE, append, grow, ints, set_size, size, tags
 from cepheid.kernel.values import Ints
 
 (
@@ -31,10 +31,11 @@ from cepheid.kernel.values import Ints
     MOVED,
     RULE_RANK,
     TYPE_RANK,
-) = range(STORE, STORE + 19)
+    COMPARED,
+) = range(STORE, STORE + 20)
 """`ROW_END` tells how many rows there are. `ROW_MADE` is -1 for events from outside, -2 for ticks,
 else the number of the composite event, whose parts are in `PART_ROW` and `PART_LABEL`. `LIVE` and
-`MOVED` serve compaction."""
+`MOVED` serve compaction, `COMPARED` the total order."""
 
 (
     WIDTH,
@@ -103,13 +104,13 @@ def new_origin(m: Ints) -> int:
 # --- order -------------------------------------------------------------------
 
 
-@compiled
-def compare_rows(m: Ints, one: int, other: int) -> int:
-    """-1, 0 or 1: the total order of events, as `cepheid.events.Order` has it.
+_PARTS = 2
+"""Heads are alike: the constituents decide."""
 
-    Events from outside come in the order of their origins. A composite event comes after what it
-    is made of; those that are made equally deep follow the order of their constituents.
-    """
+
+@inlined
+def _compare_heads(m: Ints, one: int, other: int) -> int:
+    """-1, 0 or 1 by interval, depth and origin; `_PARTS` for composite events alike in these."""
     if one == other:
         return 0
     ends, starts = ints(m, ROW_END), ints(m, ROW_START)
@@ -125,30 +126,69 @@ def compare_rows(m: Ints, one: int, other: int) -> int:
     depth1, depth2 = ints(m, MADE_DEPTH)[made1], ints(m, MADE_DEPTH)[made2]
     if depth1 != depth2:
         return -1 if depth1 < depth2 else 1
-    return _compare_parts(m, one, other, made1, made2)
+    return _PARTS
 
 
 @compiled
-def _compare_parts(m: Ints, one: int, other: int, made1: int, made2: int) -> int:
-    at1, end1 = ints(m, MADE_PARTS)[made1], ints(m, MADE_PARTS_END)[made1]
-    at2, end2 = ints(m, MADE_PARTS)[made2], ints(m, MADE_PARTS_END)[made2]
-    rows, labels, ranks = ints(m, PART_ROW), ints(m, PART_LABEL), ints(m, RANKS)
-    while at1 < end1 and at2 < end2:
-        found = compare_rows(m, rows[at1], rows[at2])
+def compare_rows(m: Ints, one: int, other: int) -> int:
+    """-1, 0 or 1: the total order of events, as `cepheid.events.Order` has it.
+
+    Events from outside come in the order of their origins. A composite event comes after what it
+    is made of; those that are made equally deep follow the order of their constituents.
+    """
+    found = _compare_heads(m, one, other)
+    return found if found != _PARTS else _compare_parts(m, one, other)
+
+
+@compiled
+def _compare_parts(m: Ints, one: int, other: int) -> int:
+    """Compare composite events by their constituents, and theirs, until something differs.
+
+    A stack of pairs and not recursion, because recursive compiled functions cannot be cached.
+    """
+    set_size(m, COMPARED, 0)
+    _push_pair(m, one, other)
+    while size(m, COMPARED) > 0:
+        frame = ints(m, COMPARED)[size(m, COMPARED) - 5 : size(m, COMPARED)]
+        made1, made2 = ints(m, ROW_MADE)[frame[0]], ints(m, ROW_MADE)[frame[1]]
+        left1 = ints(m, MADE_PARTS_END)[made1] - frame[2]
+        left2 = ints(m, MADE_PARTS_END)[made2] - frame[3]
+        if left1 == 0 or left2 == 0:
+            found = _compare_names(m, frame[0], frame[1]) if left1 == left2 else left1 - left2
+            set_size(m, COMPARED, size(m, COMPARED) - 5)
+        else:
+            row1, row2 = ints(m, PART_ROW)[frame[2]], ints(m, PART_ROW)[frame[3]]
+            found = 0 if frame[4] else _compare_heads(m, row1, row2)
+            if found == _PARTS:
+                frame[4] = 1
+                _push_pair(m, row1, row2)
+                continue
+            if found == 0:
+                label1, label2 = ints(m, PART_LABEL)[frame[2]], ints(m, PART_LABEL)[frame[3]]
+                found = ints(m, RANKS)[label1] - ints(m, RANKS)[label2]
+            frame[2], frame[3], frame[4] = frame[2] + 1, frame[3] + 1, 0
         if found != 0:
-            return found
-        if labels[at1] != labels[at2]:
-            return -1 if ranks[labels[at1]] < ranks[labels[at2]] else 1
-        at1 += 1
-        at2 += 1
-    if end1 - at1 != end2 - at2:
-        return -1 if at1 == end1 else 1
+            return -1 if found < 0 else 1
+    return 0
+
+
+@inlined
+def _push_pair(m: Ints, one: int, other: int) -> None:
+    append(m, COMPARED, one)
+    append(m, COMPARED, other)
+    append(m, COMPARED, ints(m, MADE_PARTS)[ints(m, ROW_MADE)[one]])
+    append(m, COMPARED, ints(m, MADE_PARTS)[ints(m, ROW_MADE)[other]])
+    append(m, COMPARED, 0)
+
+
+@inlined
+def _compare_names(m: Ints, one: int, other: int) -> int:
     type1, type2 = ints(m, ROW_TYPE)[one], ints(m, ROW_TYPE)[other]
     if type1 != type2:
-        return -1 if ints(m, TYPE_RANK)[type1] < ints(m, TYPE_RANK)[type2] else 1
-    rule1, rule2 = ints(m, MADE_RULE)[made1], ints(m, MADE_RULE)[made2]
-    rank1, rank2 = ints(m, RULE_RANK)[rule1], ints(m, RULE_RANK)[rule2]
-    return -1 if rank1 < rank2 else (1 if rank1 > rank2 else 0)
+        return int(ints(m, TYPE_RANK)[type1] - ints(m, TYPE_RANK)[type2])
+    rule1 = ints(m, MADE_RULE)[ints(m, ROW_MADE)[one]]
+    rule2 = ints(m, MADE_RULE)[ints(m, ROW_MADE)[other]]
+    return int(ints(m, RULE_RANK)[rule1] - ints(m, RULE_RANK)[rule2])
 
 
 @inlined
