@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
@@ -18,6 +19,12 @@ class Options:
     scale: float = 1.0
     batch: int = 32_768
     repeat: int = 3
+    cpu: bool = False
+
+    @property
+    def clock(self) -> Callable[[], float]:
+        """Seconds: of the wall, or of computing, where others use the machine at the same time."""
+        return time.process_time if self.cpu else time.perf_counter
 
     def count(self, usual: int) -> int:
         """How many events to measure with, where a scenario usually has so many."""
