@@ -1,0 +1,75 @@
+"""Cells of the kernel as columns: tags and bits become values of their kinds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import numpy.typing as npt
+
+from cepheid.events import Kind, Value
+from cepheid.kernel.columns import Dictionary
+from cepheid.kernel.values import BOOL, DOUBLE, INT, MISSING, TEXT
+from cepheid.tables.arrow import Array, Bools, Ints, pa, text_array
+from cepheid.tables.table import ARROW
+
+Tags = npt.NDArray[np.uint8]
+
+KINDS = {INT: Kind.INT, DOUBLE: Kind.DOUBLE, TEXT: Kind.STRING, BOOL: Kind.BOOL}
+
+
+def columns(name: str, tags: Tags, cells: Ints, texts: Dictionary) -> Iterator[tuple[str, Array]]:
+    """The columns of an attribute, one for each kind that its values have."""
+    for tag in np.unique(tags):
+        if tag != MISSING:
+            yield name, _column(int(tag), tags == tag, cells, texts)
+
+
+def column(tags: Tags, cells: Ints, kind: Kind, texts: Dictionary) -> Array:
+    """An attribute as a column of one kind; ints become doubles, what does not fit is missing."""
+    if kind is Kind.DOUBLE:
+        whole = tags == INT
+        values = np.where(whole, cells.astype(np.float64), cells.view(np.float64))
+        return pa.array(values, mask=~(whole | (tags == DOUBLE)))
+    tag = next(tag for tag, own in KINDS.items() if own is kind)
+    found = _column(tag, tags == tag, cells, texts)
+    return found.cast(ARROW[kind]) if kind is Kind.STRING else found
+
+
+def _column(tag: int, there: Bools, cells: Ints, texts: Dictionary) -> Array:
+    mask = None if there.all() else ~there
+    if tag == TEXT:
+        return named(cells, texts, mask)
+    if tag == DOUBLE:
+        return pa.array(cells.view(np.float64), mask=mask)
+    return pa.array(cells if tag == INT else cells != 0, mask=mask)
+
+
+def named(codes: Ints, texts: Dictionary, mask: Bools | None = None) -> Array:
+    """The texts of codes, with a dictionary of those that occur."""
+    wanted = codes if mask is None else codes[~mask]
+    used = np.zeros(len(texts) + 1, np.bool_)
+    used[wanted] = True
+    known = np.flatnonzero(used)
+    places = np.zeros(len(used), np.int32)
+    places[known] = np.arange(len(known))
+    indices = places[codes if mask is None else np.where(mask, 0, codes)]
+    names = text_array(texts[code] for code in known.tolist())
+    return pa.DictionaryArray.from_arrays(pa.array(indices, mask=mask), names)
+
+
+def decoded(tags: Tags, cells: Ints, texts: Dictionary) -> list[Value | None]:
+    """Cells as values."""
+    doubles = cells.view(np.float64).tolist()
+    pairs = enumerate(zip(tags.tolist(), cells.tolist(), strict=True))
+    return [
+        (doubles[at] if tag == DOUBLE else _value(tag, cell, texts)) for at, (tag, cell) in pairs
+    ]
+
+
+def _value(tag: int, cell: int, texts: Dictionary) -> Value | None:
+    if tag == MISSING:
+        return None
+    if tag == TEXT:
+        return texts[cell]
+    return bool(cell) if tag == BOOL else cell

@@ -1,0 +1,155 @@
+"""Composing: matches become composite events, as columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from cepheid.kernel.registry import FAILURE
+from cepheid.tables.arrow import Array, Bools, Ints, pa, text_array
+from cepheid.tables.ids import Lanes, digests, event_parts, label_fields, part, written
+from cepheid.tables.made import Made
+from cepheid.tables.parts import Parts, distinct, text_order
+from cepheid.tables.sources import Names
+from cepheid.tables.table import Table, concat
+
+if TYPE_CHECKING:
+    from cepheid.tables.payload import Payload
+
+
+class Composer:
+    """Composite events that others may be made of, as a source of a payload."""
+
+    def __init__(self, payload: Payload, made: Made) -> None:
+        self._payload = payload
+        self._made = made
+
+    def __len__(self) -> int:
+        return len(self._made)
+
+    def find(self, origins: Ints) -> Ints:
+        """The rows of events; -1 for those that are not here."""
+        return self._made.rows(origins)
+
+    def leaders(self, rows: Ints) -> Ints:
+        """Composite events are ordered by what they are made of, so none are equal here."""
+        return self._made.column("origins")[rows]
+
+    # --- columns -------------------------------------------------------------
+
+    def table(self, rows: Ints, names: Names) -> Table:
+        """Events as a table."""
+        self.identify()
+        table = self._without_ids(rows, names)
+        ids = (written(self._made.lanes[:, rows]),)
+        return Table(table.types, table.starts, table.ends, ids, table.columns)
+
+    def spans(self, rows: Ints) -> tuple[Ints, Ints, Ints]:
+        """Starts and ends of events, and how deep they are."""
+        starts, ends, depths = (
+            self._made.column(name)[rows] for name in ("starts", "ends", "depths")
+        )
+        return starts, ends, depths
+
+    def identities(self, rows: Ints) -> Lanes:
+        """The identities of events."""
+        self.identify()
+        return self._made.identities[:, rows]
+
+    def identify(self) -> None:
+        """Find the ids of all events that are new."""
+        rows = self._made.unidentified
+        if len(rows):
+            rules, failing = self._made.column("rules")[rows], self._made.failures(rows)
+            self._made.identify(
+                self.part_lanes(self._made.parts(rows), inside=True),
+                self.whole_lanes(rules, failing),
+                event_parts(self._without_ids(rows, None)),
+            )
+
+    def part_lanes(self, parts: Parts, *, inside: bool = False) -> Lanes:
+        """The fields of labels plus the identities of constituents.
+
+        With `inside`, composite events add nothing yet, as they may not be identified.
+        """
+        labels, places = distinct(parts.labels)
+        texts = self._payload.encoder.texts
+        found = label_fields(texts[label] for label in labels.tolist())[:, places]
+        outside = np.arange(len(parts.origins))
+        if inside:
+            outside = np.flatnonzero(self._made.rows(parts.origins) < 0)
+        origins, places = distinct(parts.origins[outside])
+        found[:, outside] += self._payload.identities(origins)[:, places]
+        return found
+
+    def whole_lanes(self, rules: Ints, failing: Bools) -> Lanes:
+        """What rule and type add to the ids of composite events."""
+        numbers, places = distinct(2 * rules + failing)
+        named = [self._names(number) for number in numbers.tolist()]
+        types = part(("type",), digests(type_ for type_, _ in named))
+        return (part(("rule",), digests(rule for _, rule in named)) + types)[:, places]
+
+    def head_ranks(self, rules: Ints, failing: Bools) -> tuple[Ints, Ints]:
+        """The ranks of the types of composite events, and of the names of their rules."""
+        numbers, places = distinct(2 * rules + failing)
+        named = [self._names(number) for number in numbers.tolist()]
+        types, names = (text_order(pair[at] for pair in named) for at in (0, 1))
+        return types[places], names[places]
+
+    def named(self, rules: Ints, failing: Bools) -> tuple[Array, Array]:
+        """The types of composite events and the names of their rules, with dictionaries."""
+        numbers, places = distinct(2 * rules + failing)
+        named = [self._names(number) for number in numbers.tolist()]
+        indices = pa.array(places.astype(np.int32))
+        types, names = (text_array(pair[at] for pair in named) for at in (0, 1))
+        return (
+            pa.DictionaryArray.from_arrays(indices, types),
+            pa.DictionaryArray.from_arrays(indices, names),
+        )
+
+    def _names(self, number: int) -> tuple[str, str]:
+        rule = self._payload.rules[number // 2]
+        return FAILURE if number % 2 else rule.output.type, rule.name
+
+    def _without_ids(self, rows: Ints, names: Names) -> Table:
+        pieces, places = [], []
+        for here, columns in self._made.attributes(rows):
+            own = rows[here]
+            rules = self._made.column("rules")[own]
+            types, _ = self.named(rules, self._made.failures(own))
+            more = self.everything(rules, self._made.parts(own), {name for name, _ in columns})
+            chosen = [c for c in (*more, *columns) if names is None or c[0] in names]
+            starts, ends = self._made.column("starts")[own], self._made.column("ends")[own]
+            pieces.append(Table(types, starts, ends, (), tuple(chosen)))
+            places.append(here)
+        return concat(pieces).take(np.argsort(np.concatenate(places)))
+
+    def everything(
+        self, rules: Ints, parts: Parts, taken: Iterable[str]
+    ) -> list[tuple[str, Array]]:
+        """The attributes of all constituents, for the rules that give them, by label."""
+        numbers, places = distinct(rules)
+        wants = [self._payload.rules[number].output.everything for number in numbers.tolist()]
+        wanted = np.array(wants, np.bool_)[places]
+        found: dict[tuple[str, str], Array] = {}
+        for label in np.unique(parts.labels).tolist() if any(wants) else ():
+            prefix = self._payload.encoder.texts[label].replace("-", "_")
+            at = np.full(len(parts), -1, np.int64)
+            own = np.flatnonzero(parts.labels == label)
+            at[parts.owners[own]] = own
+            at[~wanted] = -1
+            for name, array in self._gathered(parts.origins, at):
+                if f"{prefix}_{name}" not in taken:
+                    found[f"{prefix}_{name}", str(array.type)] = array
+        return [(name, array) for (name, _), array in found.items()]
+
+    def _gathered(self, origins: Ints, at: Ints) -> list[tuple[str, Array]]:
+        """The attributes of events at places in an array of origins; none where that is -1."""
+        there = at >= 0
+        known, places = distinct(origins[at[there]])
+        indices = np.zeros(len(at), np.int64)
+        indices[there] = places
+        chosen = pa.array(indices, mask=~there)
+        return [(name, array.take(chosen)) for name, array in self._payload.table(known).columns]

@@ -1,0 +1,127 @@
+"""Detecting: a table or a list of events goes through the kernel in portions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
+from typing import Any
+
+from cepheid.algebra import Rule, input_types
+from cepheid.events import CompositeEvent, Event, Kind, Order, Schema
+from cepheid.kernel.columns import Batch
+from cepheid.kernel.found import Found
+from cepheid.kernel.kernel import Kernel
+from cepheid.kernel.registry import FAILURE
+from cepheid.records import Clock
+from cepheid.tables.arrow import kind
+from cepheid.tables.encode import Encoding
+from cepheid.tables.frames import give
+from cepheid.tables.order import ordering
+from cepheid.tables.outputs import ANY, output_kinds
+from cepheid.tables.payload import Payload
+from cepheid.tables.reading import Reading, read
+from cepheid.tables.results import Results
+from cepheid.tables.writing import Form, write
+
+PORTION = 1 << 16
+"""How many events go into the kernel at a time."""
+
+
+class Detection:
+    """Rules in a kernel of their own, with what they find."""
+
+    def __init__(self, rules: Sequence[Rule], schema: Schema, *, failures: bool) -> None:
+        self.kernel = Kernel(failures=failures)
+        numbered = dict(zip(self.kernel.deploy(rules), rules, strict=True))
+        self.payload = Payload(self.kernel.encoder, numbered, schema)
+        self.results = Results(self.payload)
+
+    def run(self, batches: Iterable[Batch], until: int) -> None:
+        """Feed events in the total order, and let time pass up to a moment."""
+        for batch in batches:
+            self._take(self.kernel.feed(batch))
+        self._take(self.kernel.advance(until))
+
+    def _take(self, portions: Iterable[Found]) -> None:
+        for found in portions:
+            self.payload.add_found(found)
+            self.results.add(found)
+        self.payload.add_ticks(*self.kernel.take_ticks())
+
+
+def detect_events(
+    rules: Sequence[Rule],
+    schema: Schema,
+    events: Iterable[Event],
+    *,
+    until: int | None = None,
+    failures: bool = False,
+) -> list[CompositeEvent]:
+    """Everything that rules find in a list of events, in the total order."""
+    ordered = sorted(events, key=Order(schema).key)
+    if not ordered:
+        return []
+    detection = Detection(rules, schema, failures=failures)
+    detection.payload.add_events(0, ordered)
+    encode = detection.kernel.encoder.encode
+    batches = (encode(ordered[begin:end], begin) for begin, end in _portions(len(ordered)))
+    last = ordered[-1].end
+    detection.run(batches, last if until is None else max(last, until))
+    return detection.results.events()
+
+
+def detect_table(
+    rules: Sequence[Rule],
+    schema: Schema,
+    events: object,
+    clock: Clock,
+    *,
+    until: int | datetime | None = None,
+    failures: bool = False,
+) -> Any:  # noqa: ANN401 (a table of any library)
+    """Everything that rules find in a table of events, as the same kind of table."""
+    reading = read(events, clock, schema)
+    detection = Detection(rules, schema, failures=failures)
+    form = _form(rules, reading, schema, failures=failures)
+    end = None if until is None else reading.times.clock.read(until)
+    _run(detection, reading, schema, end)
+    return give(write(detection.results, detection.payload, form), reading.frame)
+
+
+def _run(detection: Detection, reading: Reading, schema: Schema, until: int | None) -> None:
+    found = ordering(reading.table, schema)
+    table = reading.table if found.rows is None else reading.table.take(found.rows)
+    if len(table) == 0:
+        return
+    detection.payload.add_table(0, table, found.ranks)
+    encoding = Encoding(table, detection.kernel.encoder)
+    batches = (encoding.batch(begin, end, begin) for begin, end in _portions(len(table)))
+    last = int(table.ends[-1])
+    detection.run(batches, last if until is None else max(last, until))
+
+
+def _portions(count: int) -> Iterator[tuple[int, int]]:
+    for begin in range(0, count, PORTION):
+        yield begin, min(count, begin + PORTION)
+
+
+def _form(rules: Sequence[Rule], reading: Reading, schema: Schema, *, failures: bool) -> Form:
+    inputs = dict(reading.kinds)
+    for type_, declared in schema.items():
+        given = inputs.get(type_, inputs.get(ANY, {}))
+        inputs[type_] = {name: own or declared.get(name) for name, own in given.items()}
+    kinds = output_kinds(rules, inputs)
+    if failures:
+        kinds.setdefault("reason", Kind.STRING)
+    return Form(reading.times.exact(rules), kinds, _id_kind(rules, reading))
+
+
+def _id_kind(rules: Sequence[Rule], reading: Reading) -> Kind:
+    """Ids of composite events are texts; others stay what they are."""
+    outputs = {FAILURE, *(rule.output.type for rule in rules)}
+    if any(outputs.intersection(input_types(rule)) for rule in rules):
+        return Kind.STRING
+    found = {kind(array) for array in reading.table.ids}
+    if found == {Kind.INT, Kind.DOUBLE}:
+        return Kind.DOUBLE
+    return found.pop() if len(found) == 1 else Kind.STRING

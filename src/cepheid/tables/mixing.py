@@ -1,0 +1,79 @@
+"""The compiled loops of tables: what a composite event takes over from its constituents.
+
+A constituent may be a composite event of the same portion, so there is an order to follow: rows
+are in the order in which events were made, and constituents come before what is made of them.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from cepheid.identity import FACTORS, SHIFTS, field
+from cepheid.kernel.compiled import compiled, inlined
+from cepheid.tables.arrow import Ints
+
+Lanes = npt.NDArray[np.uint64]
+
+_A1, _A2, _A3 = (np.uint64(shift) for shift in SHIFTS[0])
+_B1, _B2, _B3 = (np.uint64(shift) for shift in SHIFTS[1])
+_A4, _A5 = (np.uint64(factor) for factor in FACTORS[0])
+_B4, _B5 = (np.uint64(factor) for factor in FACTORS[1])
+_ID_A, _ID_B = (np.uint64(lane) for lane in field("id", "hash"))
+
+
+@compiled
+def deepen(offsets: Ints, part_rows: Ints, depths: Ints, first: int) -> None:
+    """Write how deep composite events are, from a row on; a part of row -1 is no composite."""
+    for number in range(len(offsets) - 1):
+        deepest = 0
+        for at in range(offsets[number], offsets[number + 1]):
+            if part_rows[at] >= 0:
+                deepest = max(deepest, depths[part_rows[at]])
+        depths[first + number] = deepest + 1
+
+
+@inlined
+def _mix_a(bits: np.uint64) -> np.uint64:
+    bits = (bits ^ (bits >> _A1)) * _A4
+    bits = (bits ^ (bits >> _A2)) * _A5
+    return bits ^ (bits >> _A3)
+
+
+@inlined
+def _mix_b(bits: np.uint64) -> np.uint64:
+    bits = (bits ^ (bits >> _B1)) * _B4
+    bits = (bits ^ (bits >> _B2)) * _B5
+    return bits ^ (bits >> _B3)
+
+
+@compiled
+def identify(  # noqa: PLR0917 (compiled functions take arrays by position)
+    offsets: Ints,
+    part_rows: Ints,
+    parts: Lanes,
+    wholes: Lanes,
+    events: Lanes,
+    lanes: Lanes,
+    identities: Lanes,
+    first: int,
+) -> None:
+    """Write the ids of composite events, and their identities as events, from a row on.
+
+    `parts` are the fields of the constituents' labels plus, except for those that are composite
+    events of a row, their identities. `wholes` and `events` are what rule and type add to the
+    ids, and everything but the id to the identities.
+    """
+    for number in range(len(offsets) - 1):
+        a, b = wholes[0, number], wholes[1, number]
+        for at in range(offsets[number], offsets[number + 1]):
+            row = part_rows[at]
+            one, other = parts[0, at], parts[1, at]
+            if row >= 0:
+                one, other = one + identities[0, row], other + identities[1, row]
+            a += _mix_a(one)
+            b += _mix_b(other)
+        a, b = _mix_a(a), _mix_b(b)
+        lanes[0, first + number], lanes[1, first + number] = a, b
+        identities[0, first + number] = _mix_a(events[0, number] + _mix_a(_ID_A + a))
+        identities[1, first + number] = _mix_b(events[1, number] + _mix_b(_ID_B + b))

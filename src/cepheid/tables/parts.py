@@ -1,0 +1,121 @@
+"""Constituents of matches, in one form: flat, with the places where those of each match begin."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from cepheid.kernel.columns import Encoder
+from cepheid.kernel.found import Found
+from cepheid.tables.arrow import Ints
+
+
+@dataclass(frozen=True)
+class Parts:
+    """Origins and labels of constituents: those of match i are at offsets[i] to offsets[i + 1].
+
+    Labels are codes of the encoder's texts.
+    """
+
+    offsets: Ints
+    origins: Ints
+    labels: Ints
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    @property
+    def lengths(self) -> Ints:
+        """How many constituents each match has."""
+        return np.diff(self.offsets)
+
+    @property
+    def owners(self) -> Ints:
+        """The match that each constituent belongs to."""
+        return np.repeat(np.arange(len(self)), self.lengths)
+
+    def take(self, rows: Ints) -> Parts:
+        """The constituents of some matches, in that order."""
+        lengths = self.lengths[rows]
+        offsets = np.zeros(len(rows) + 1, np.int64)
+        np.cumsum(lengths, out=offsets[1:])
+        places = np.repeat(self.offsets[rows] - offsets[:-1], lengths) + np.arange(offsets[-1])
+        return Parts(offsets, self.origins[places], self.labels[places])
+
+    def replaced(self, order: Ints) -> Parts:
+        """The same matches with their constituents in another order."""
+        return Parts(self.offsets, self.origins[order], self.labels[order])
+
+    def at(self, position: int, rows: Ints, values: Sequence[Ints]) -> list[Ints]:
+        """The values that constituents at a position have, for some matches.
+
+        -1 where a match has none there, and 0 where a row is -1.
+        """
+        there = (rows >= 0) & (self.lengths[rows] > position)
+        places = np.where(there, self.offsets[rows] + position, 0)
+        return [np.where(there, value[places], np.where(rows < 0, 0, -1)) for value in values]
+
+    def largest(self, values: Ints) -> Ints:
+        """The largest of the values that each match's constituents have; 0 for none."""
+        found = np.zeros(len(self), np.int64)
+        full = np.flatnonzero(self.lengths)
+        if len(full):
+            found[full] = np.maximum.reduceat(values, self.offsets[full])
+        return found
+
+    def sums(self, lanes: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+        """The sums of lanes over each match's constituents; they wrap, as do their differences."""
+        sums = np.zeros((len(lanes), len(self.origins) + 1), np.uint64)
+        np.cumsum(lanes, axis=1, out=sums[:, 1:])
+        return sums[:, self.offsets[1:]] - sums[:, self.offsets[:-1]]
+
+
+def parts_of(found: Found, encoder: Encoder) -> Parts:
+    """The constituents of matches."""
+    if found.offsets is not None and found.label_codes is not None:
+        return Parts(found.offsets, found.constituents, found.label_codes)
+    width, count = found.constituents.shape
+    labels = np.array([encoder.texts.code(label) for label in found.labels], np.int64)
+    offsets = np.arange(0, width * count + 1, max(1, width), dtype=np.int64)
+    if width == 0:
+        offsets = np.zeros(count + 1, np.int64)
+    return Parts(offsets, found.constituents.T.ravel(), np.tile(labels, count))
+
+
+def concat_parts(parts: Sequence[Parts]) -> Parts:
+    """The constituents of several groups of matches, one group after the other."""
+    if len(parts) == 1:
+        return parts[0]
+    lengths = np.concatenate([np.zeros(0, np.int64), *(part.lengths for part in parts)])
+    offsets = np.zeros(len(lengths) + 1, np.int64)
+    np.cumsum(lengths, out=offsets[1:])
+    none = np.zeros(0, np.int64)
+    return Parts(
+        offsets,
+        np.concatenate([none, *(part.origins for part in parts)]),
+        np.concatenate([none, *(part.labels for part in parts)]),
+    )
+
+
+def distinct(values: Ints) -> tuple[Ints, Ints]:
+    """The different values, sorted, and for every value its place among them."""
+    if len(values) == 0:
+        return values, values
+    low, high = int(values.min()), int(values.max())
+    if high - low > 4 * len(values) + 1024:
+        found, places = np.unique(values, return_inverse=True)
+        return found, places.astype(np.int64)
+    seen = np.zeros(high - low + 1, np.bool_)
+    seen[values - low] = True
+    order = np.cumsum(seen) - 1
+    return np.flatnonzero(seen) + low, order[values - low]
+
+
+def text_order(texts: Iterable[str]) -> Ints:
+    """For every text its place in the order of texts."""
+    listed = list(texts)
+    places = {text: place for place, text in enumerate(sorted(set(listed)))}
+    return np.array([places[text] for text in listed], np.int64)

@@ -1,0 +1,132 @@
+"""Ranking: the total order of any events of a payload, over columns.
+
+Events from outside are in that order by their origins, as the kernel is fed in it. Composite
+events of the same interval and depth are ordered by what they are made of, which may again be
+composite events.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from cepheid.tables.arrow import Array, Bools, Ints, codes, present
+from cepheid.tables.order import Ties
+from cepheid.tables.parts import Parts, distinct, text_order
+from cepheid.tables.sources import TIMER
+from cepheid.tables.table import Table
+
+if TYPE_CHECKING:
+    from cepheid.tables.payload import Payload
+
+_LEVELS = 32
+"""How far down events that are made alike are told apart by what they are made of."""
+
+
+def ranks(payload: Payload, origins: Ints, level: int = 0) -> Ints:
+    """Numbers from 0 on in the total order of events, equal for events that are equal."""
+    if payload.origins_tell and (len(origins) == 0 or origins.min() >= 0):
+        return origins
+    known, places = distinct(origins)
+    found = np.full(len(known), -1, np.int64)
+    there = payload.has(known)  # what lies too far down may be given up
+    found[there] = _ranked(payload, known[there], level)
+    return found[places]
+
+
+def _ranked(payload: Payload, origins: Ints, level: int) -> Ints:
+    starts, ends, depths = payload.spans(origins)
+    ties = Ties(np.arange(len(origins)), np.zeros(len(origins), np.int64))
+    ties.refine(ends, starts, depths)
+    if ties:
+        outside, own = depths[ties.rows] == 0, origins[ties.rows]
+        keys = (_beside_ticks(payload, own), payload.leaders(own))
+        ties.refine(*(np.where(outside, key, 0) for key in keys))
+    made = ties.rows[depths[ties.rows] > 0]
+    if len(made):
+        _refine_made(payload, ties, made, origins[made], level)
+    places = np.empty(len(origins), np.int64)
+    places[ties.order] = ties.ranks()
+    return places
+
+
+def _refine_made(payload: Payload, ties: Ties, rows: Ints, origins: Ints, level: int) -> None:
+    parts = payload.parts(origins)
+    if level < _LEVELS:
+        parts, *keys = sorted_parts(payload, parts, level + 1)
+        refine_by_parts(ties, rows, parts, keys)
+    else:
+        sums = parts.sums(payload.composer.part_lanes(parts))
+        refine_rows(ties, rows, list(sums.view(np.int64)))
+    refine_rows(ties, rows, payload.composer.head_ranks(*payload.heads(origins)))
+
+
+def _beside_ticks(payload: Payload, origins: Ints) -> Ints:
+    """1 for ticks and 0 or 2 for what comes before or after ticks of its time."""
+    ticks = payload.are_ticks(origins)
+    if not ticks.any():
+        return np.zeros(len(origins), np.int64)
+    table = payload.table(origins, ("source", "seq"))
+    type_codes, names = codes(table.types)
+    smaller = np.array([name < TIMER for name in names.to_pylist()], np.bool_)[type_codes]
+    return np.where(ticks, 1, np.where(smaller & ~_numbered(table), 0, 2))
+
+
+def _numbered(table: Table) -> Bools:
+    """Which events have an id, or a source and a number there."""
+    ids, sources, numbers = (
+        _any_present(arrays, len(table))
+        for arrays in (table.ids, table.named("source"), table.named("seq"))
+    )
+    return ids | (sources & numbers)
+
+
+def _any_present(arrays: Iterable[Array], count: int) -> Bools:
+    found = np.zeros(count, np.bool_)
+    for array in arrays:
+        there = present(array)
+        found |= True if there is None else there
+    return found
+
+
+def refine_by_parts(ties: Ties, rows: Ints, parts: Parts, keys: Sequence[Ints]) -> None:
+    """Refine the order of rows by their constituents, one after the other.
+
+    `parts` are those of the rows, and keys what to sort constituents by; other rows stay tied.
+    """
+    places = _places(ties, rows)
+    for position in range(int(parts.lengths.max(initial=0))):
+        here = places[ties.rows]
+        if not (here >= 0).any():
+            return
+        ties.refine(*parts.at(position, here, keys))
+
+
+def refine_rows(ties: Ties, rows: Ints, keys: Sequence[Ints]) -> None:
+    """Refine the order of rows by keys, which are in the order of the rows."""
+    here = _places(ties, rows)[ties.rows]
+    ties.refine(*(np.where(here >= 0, key[here], 0) for key in keys))
+
+
+def _places(ties: Ties, rows: Ints) -> Ints:
+    places = np.full(len(ties.order), -1, np.int64)
+    places[rows] = np.arange(len(rows))
+    return places
+
+
+def sorted_parts(payload: Payload, parts: Parts, level: int = 0) -> tuple[Parts, Ints, Ints]:
+    """Constituents in the total order, then by label; and the ranks of both."""
+    part_ranks = ranks(payload, parts.origins, level)
+    labels, places = distinct(parts.labels)
+    texts = payload.encoder.texts
+    label_ranks = text_order(texts[label] for label in labels.tolist())[places]
+    owners = parts.owners
+    same = owners[1:] == owners[:-1]
+    equal = part_ranks[1:] == part_ranks[:-1]
+    wrong = (part_ranks[1:] < part_ranks[:-1]) | (equal & (label_ranks[1:] < label_ranks[:-1]))
+    if not (same & wrong).any():
+        return parts, part_ranks, label_ranks
+    order = np.lexsort((label_ranks, part_ranks, owners))
+    return parts.replaced(order), part_ranks[order], label_ranks[order]
