@@ -339,7 +339,8 @@ class Engine:
         self._intake.looked_at = frozenset(type_ for rule in active for type_ in input_types(rule))
 
     def _use(self, schema: Schema) -> None:
-        self._schema = self._intake.waiting.schema = self._matcher.schema = schema
+        self._schema = self._intake.waiting.schema = schema
+        self._matcher.use(schema)
 
     def _joined(self, schema: Schema) -> Schema:
         for type_ in schema:

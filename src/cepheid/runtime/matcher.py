@@ -14,13 +14,12 @@ import numpy.typing as npt
 
 from cepheid.algebra import EventPredicate, Rule, find
 from cepheid.algebra.codec import decode_rule, encode
-from cepheid.events import CompositeEvent, Event, Order, Schema
+from cepheid.events import CompositeEvent, Event, Schema
 from cepheid.kernel.found import Found
 from cepheid.kernel.kernel import Kernel
-from cepheid.runtime.composing import composites
-from cepheid.runtime.payload import Payload
 from cepheid.runtime.row import Row
 from cepheid.runtime.settings import Settings
+from cepheid.tables.payload import Payload
 
 _SPARE = 4096
 """How many events may be kept without need before they are looked through."""
@@ -30,17 +29,20 @@ class Matcher:
     """Holds a kernel, its rules by number, and the events that its origins stand for."""
 
     def __init__(self, settings: Settings, schema: Schema) -> None:
-        self.schema = schema
         self.kernel = Kernel(depth_limit=settings.depth_limit, failures=settings.failures)
         self.rules: dict[int, Rule] = {}
         self.numbers: dict[str, int] = {}
         self._settings = settings
-        self._payload = Payload(lambda found: self.composites([found]))
+        self._payload = Payload(self.kernel.encoder, self.rules, schema)
         self._next_origin = 0
         self._steps: list[dict[str, Any]] = []
         self._ticks = False
         self._added = 0
         self._row = Row(self.kernel.encoder)
+
+    def use(self, schema: Schema) -> None:
+        """Break ties between events as a schema says."""
+        self._payload.schema = schema
 
     # --- rules ---------------------------------------------------------------
 
@@ -121,14 +123,8 @@ class Matcher:
 
     def composites(self, portions: Sequence[Found]) -> list[CompositeEvent]:
         """Matches as composite events."""
-        # An order remembers every composite event that it was asked for, so it must not live long.
-        order = Order(self.schema)
-        encoder = self.kernel.encoder
-        return [
-            event
-            for portion in portions
-            for event in composites(portion, self.rules, self._payload.event, encoder, order)
-        ]
+        build = self._payload.builder.composites
+        return [event for portion in portions for event in build(portion)]
 
     def limited(self) -> dict[str, int]:
         """How often the rules hit their limits, by name."""

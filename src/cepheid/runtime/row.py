@@ -40,6 +40,7 @@ class Row:
         self.is_looked_at = code >= 0
         if code >= 0:
             self._tags.fill(0)
+            self._cells.fill(0)
             for name, value in event.attributes.items():
                 column = self._columns.get(name)
                 if column is not None:

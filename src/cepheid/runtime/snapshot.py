@@ -37,10 +37,10 @@ _KINDS = "biuf"
 
 def pack(head: Mapping[str, Any], arrays: Arrays) -> bytes:
     """A snapshot of JSON values and arrays."""
-    kept = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
-    table = [[name, _dtype(array), array.shape] for name, array in kept.items()]
+    kept = {name: _plain(array) for name, array in arrays.items()}
+    table = [[name, array.dtype.str, array.shape] for name, array in kept.items()]
     text = json.dumps({**head, "arrays": table}).encode("ascii")
-    raw = b"".join([len(text).to_bytes(8, "little"), text, *(a.tobytes() for a in kept.values())])
+    raw = b"".join([len(text).to_bytes(8, "little"), text, *map(_bytes, kept.values())])
     body = zlib.compress(raw, _LEVEL)
     return _HEADER.pack(_MARK, VERSION, len(body), len(raw), _checksum(body)) + body
 
@@ -64,10 +64,25 @@ def damaged(cause: object) -> SnapshotError:
     )
 
 
-def _dtype(array: npt.NDArray[Any]) -> str:
+def _plain(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """The array with the smallest byte first and no gaps, wherever it was made."""
     if array.dtype.kind not in _KINDS:
         raise SnapshotError(f"array of a snapshot must hold numbers; got {array.dtype}")
-    return array.dtype.newbyteorder("<").str
+    return np.ascontiguousarray(array, array.dtype.newbyteorder("<"))
+
+
+def _bytes(array: npt.NDArray[Any]) -> bytes:
+    """The bytes of an array; of ints all the lowest bytes first, which compresses much better."""
+    if array.dtype.kind not in "iu":
+        return array.tobytes()
+    return array.reshape(-1).view(np.uint8).reshape(-1, array.itemsize).T.tobytes()
+
+
+def _unbytes(raw: bytes, kind: np.dtype[Any]) -> npt.NDArray[Any]:
+    if kind.kind not in "iu":
+        return np.frombuffer(raw, kind).copy()
+    lanes = np.frombuffer(raw, np.uint8).reshape(kind.itemsize, -1)
+    return lanes.T.copy().reshape(-1).view(kind)
 
 
 def _checksum(body: bytes) -> bytes:
@@ -130,9 +145,11 @@ def _arrays(table: list[Any], raw: bytes, at: int) -> dict[str, npt.NDArray[Any]
         kind = np.dtype(dtype)
         if kind.kind not in _KINDS:
             raise ValueError(f"array {name} of {dtype}")
-        count = math.prod(shape)
-        arrays[str(name)] = np.frombuffer(raw, kind, count, at).reshape(shape).copy()
-        at += count * kind.itemsize
+        end = at + math.prod(shape) * kind.itemsize
+        if not at <= end <= len(raw):
+            raise ValueError(f"array {name} of shape {shape}")
+        arrays[str(name)] = _unbytes(raw[at:end], kind).reshape(shape)
+        at = end
     return arrays
 
 
