@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from cepheid.algebra import Rule
+
+if TYPE_CHECKING:
+    from cepheid.kernel.found import Found
+
+FAILURE = "Failure"
+"""The type of failure events."""
 
 
 def _empty() -> Mapping[str, int]:
@@ -40,3 +50,27 @@ class Counters:
     def found(self) -> int:
         """How many composite events there were, failure events included."""
         return sum(self.by_type.values())
+
+
+class Counts:
+    """Composite events, counted by type and by rule."""
+
+    def __init__(self) -> None:
+        self.by_type: Counter[str] = Counter()
+        self.by_rule: Counter[str] = Counter()
+
+    def add(self, portions: Sequence[Found], rules: Mapping[int, Rule]) -> None:
+        """Count the matches of rules, which are given by number."""
+        for portion in portions:
+            for number, count in Counter(portion.rules.tolist()).items():
+                rule = rules[number]
+                self.by_type[FAILURE if portion.failure else rule.output.type] += count
+                self.by_rule[rule.name] += count
+
+    def state(self) -> dict[str, Any]:
+        """The counts as JSON values."""
+        return {"by_type": self.by_type, "by_rule": self.by_rule}
+
+    def load(self, state: Mapping[str, Any]) -> None:
+        """Go on from a state."""
+        self.by_type, self.by_rule = Counter(state["by_type"]), Counter(state["by_rule"])

@@ -6,7 +6,6 @@ and what it caused is told to the caller and to subscribers.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from types import MappingProxyType, TracebackType
@@ -27,7 +26,7 @@ from cepheid.kernel.found import Found
 from cepheid.records import Clock, check_event, from_record, from_records, to_record
 from cepheid.rules import Rules
 from cepheid.runtime.arrival import NEVER
-from cepheid.runtime.counters import Counters
+from cepheid.runtime.counters import Counters, Counts
 from cepheid.runtime.intake import Intake
 from cepheid.runtime.matcher import Matcher
 from cepheid.runtime.settings import (
@@ -40,10 +39,17 @@ from cepheid.runtime.settings import (
 )
 from cepheid.runtime.snapshot import damaged, pack, unpack
 from cepheid.runtime.subscriptions import Subscription, Subscriptions
+from cepheid.runtime.tabular import Tabular
+from cepheid.tables.frames import is_table
+from cepheid.tables.order import Ordering
+from cepheid.tables.reading import read
+from cepheid.tables.table import Table
 from cepheid.units import format_time
 
 FAILURE = "Failure"
 """The type of failure events."""
+EVENTS, RECORDS, TABLE = "events", "records", "table"
+"""What was pushed last, which decides what comes back."""
 
 
 class Engine:
@@ -95,10 +101,10 @@ class Engine:
         self._intake = Intake(settings, schema)
         self._matcher = Matcher(settings, schema)
         self._subscriptions = Subscriptions()
-        self._by_type: Counter[str] = Counter()
-        self._by_rule: Counter[str] = Counter()
+        self._counts = Counts()
         self._passed = NEVER
-        self._as_records = False
+        self._kind = EVENTS
+        self._tabular: Tabular | None = None
         self._closed = False
 
     # --- events --------------------------------------------------------------
@@ -116,12 +122,14 @@ class Engine:
         once. Otherwise it may wait, and what comes back may have been caused by earlier events.
         """
         self._require_open()
-        self._as_records = as_records = not isinstance(event, Event)
-        given = from_record(event, self._clock) if not isinstance(event, Event) else event
+        if isinstance(event, Event):
+            given, self._kind = event, EVENTS
+        else:
+            given, self._kind = from_record(event, self._clock), RECORDS
         if self._schema:
             check_event(given, self._schema)
-        found = self._tell(self._arrive(given))
-        return [to_record(event, self._clock) for event in found] if as_records else found
+        portions = self._arrive(given)
+        return self._told(portions) if portions or self._intake.was_late else []
 
     @overload
     def push_batch(self, events: Sequence[Event]) -> list[CompositeEvent]: ...
@@ -139,14 +147,26 @@ class Engine:
         late before the batch came. If one of them cannot be read, none is taken.
         """
         self._require_open()
+        if is_table(events):
+            return self._push_table(events)
         if not isinstance(events, Sequence) or isinstance(events, str):
             raise EventError(
-                f"events must be a list of Events or dictionaries; got {type(events).__name__}"
+                "events must be a table, or a list of Events or dictionaries; "
+                f"got {type(events).__name__}"
             )
-        self._as_records = not all(isinstance(event, Event) for event in events)
         given = from_records(events, self._clock, self._schema)
+        self._kind = EVENTS if all(isinstance(event, Event) for event in events) else RECORDS
         self._matcher.trim()
-        return self._as_given(self._tell(self._settle(self._intake.arrive_together(given))))
+        return self._told(self._settle(self._intake.arrive_together(given)))
+
+    def _push_table(self, events: object) -> Any:  # noqa: ANN401 (a table of any library)
+        reading = read(events, self._clock, self._schema)
+        tabular = Tabular.of(reading, self._tabular)
+        # Before anything is consumed, as columns that cannot be written are an error.
+        tabular.form(self._matcher.active(), self._schema, failures=self._settings.failures)
+        self._kind, self._tabular = TABLE, tabular
+        self._matcher.trim()
+        return self._told(self._settle_table(*self._intake.arrive_table(reading.table)))
 
     def advance(self, time: int | datetime) -> Any:  # noqa: ANN401 (the kind that was pushed)
         """Let time pass up to a moment, so that timers and absences fire.
@@ -157,7 +177,7 @@ class Engine:
         """
         self._require_open()
         self._intake.arrival.advance(self._read(time))
-        return self._as_given(self._tell(self._settle(self._intake.take())))
+        return self._told(self._settle_waiting())
 
     def close(self) -> Any:  # noqa: ANN401 (the kind that was pushed)
         """Consume what waits, and take no more events; time goes on to the newest end.
@@ -169,9 +189,9 @@ class Engine:
             return []
         arrival = self._intake.arrival
         arrival.advance(max(self._intake.newest, arrival.passed))
-        found = self._settle(self._intake.take())
+        portions = self._settle_waiting()
         self._closed = True
-        return self._as_given(self._tell(found))
+        return self._told(portions)
 
     def __enter__(self) -> Self:
         return self
@@ -196,12 +216,9 @@ class Engine:
 
     def _read(self, time: int | datetime) -> int:
         """A time in microseconds; without a unit, integers are microseconds as in Events."""
-        if type(time) is int and self._clock.unit is None and not self._as_records:
+        if type(time) is int and self._clock.unit is None and self._kind == EVENTS:
             return time
         return self._clock.read(time)
-
-    def _as_given(self, found: list[CompositeEvent]) -> list[CompositeEvent] | list[dict[str, Any]]:
-        return [to_record(event, self._clock) for event in found] if self._as_records else found
 
     # --- the way of an event -------------------------------------------------
 
@@ -210,35 +227,68 @@ class Engine:
         self._matcher.trim()
         at_once = self._intake.arrive(event)
         if at_once is None:
-            return self._settle(self._intake.take())
+            return self._settle_waiting()
         self._passed = max(self._passed, event.end - 1)
         found = self._matcher.feed_one(event)
         return found + self._settle([]) if self._intake.arrival.passed > self._passed else found
 
     def _settle(self, events: Sequence[Event]) -> list[Found]:
         """Consume events, then let as much time pass as surely has passed."""
-        found: list[Found] = []
+        portions: list[Found] = []
         if events:
             self._passed = max(self._passed, events[-1].end - 1)
-            found += self._matcher.feed(events)
-        if self._intake.arrival.passed > self._passed:
-            self._passed = self._intake.arrival.passed
-            found += self._matcher.advance(self._passed)
-        return found
+            portions += self._matcher.feed(events)
+        return portions + self._pass_time()
+
+    def _settle_table(self, table: Table, found: Ordering) -> list[Found]:
+        """The same for events of a table."""
+        portions: list[Found] = []
+        if len(table):
+            self._passed = max(self._passed, int(table.ends.max()) - 1)
+            portions += self._matcher.feed_table(table, found)
+        return portions + self._pass_time()
+
+    def _settle_waiting(self) -> list[Found]:
+        """The same for whatever waits and is ready, in the form in which it came."""
+        if self._kind == TABLE:
+            return self._settle_table(*self._intake.take_table())
+        return self._settle(self._intake.take())
+
+    def _pass_time(self) -> list[Found]:
+        if self._intake.arrival.passed <= self._passed:
+            return []
+        self._passed = self._intake.arrival.passed
+        return self._matcher.advance(self._passed)
 
     # --- what comes out ------------------------------------------------------
 
-    def _tell(self, portions: list[Found]) -> list[CompositeEvent]:
-        """The composite events of matches, after every subscriber has seen them."""
+    def _told(self, portions: list[Found]) -> Any:  # noqa: ANN401 (the kind that was pushed)
+        """What was found, in the form of what was pushed, after every subscriber has seen it."""
         late = self._intake.take_late()
-        if not portions and not late:
-            return []
-        found = self._matcher.composites([p for p in portions if self._is_told(p)])
-        for event in found:
-            self._by_type[event.type] += 1
-            self._by_rule[event.rule] += 1
+        told = [portion for portion in portions if self._is_told(portion)]
+        self._counts.add(told, self._matcher.rules)
+        if self._kind == TABLE and self._tabular is not None:
+            self._subscriptions.tell(self._wanted(told), late)
+            form = self._tabular.form(
+                self._matcher.active(), self._schema, failures=self._settings.failures
+            )
+            return self._tabular.written(told, self._matcher.payload, form)
+        found = self._matcher.composites(told)
         self._subscriptions.tell(found, late)
-        return found
+        return (
+            [to_record(event, self._clock) for event in found] if self._kind == RECORDS else found
+        )
+
+    def _wanted(self, portions: Sequence[Found]) -> list[CompositeEvent]:
+        """Composite events as objects, where somebody has subscribed to their type."""
+        types = self._subscriptions.types
+        if not types:
+            return []
+        rules = self._matcher.rules
+        wanted = {n for n, rule in rules.items() if rule.output.type in types or FAILURE in types}
+        return self._matcher.composites(
+            [portion for portion in portions if wanted.intersection(portion.rules.tolist())]
+        )
 
     def _is_told(self, portion: Found) -> bool:
         """Failure events that only rules asked for stay inside."""
@@ -283,11 +333,11 @@ class Engine:
         return Counters(
             received=counts["received"],
             consumed=counts["consumed"],
-            waiting=len(self._intake.waiting),
+            waiting=len(self._intake),
             late=counts["late"],
             heartbeats=counts["heartbeats"],
-            by_type=MappingProxyType(dict(self._by_type)),
-            by_rule=MappingProxyType(dict(self._by_rule)),
+            by_type=MappingProxyType(dict(self._counts.by_type)),
+            by_rule=MappingProxyType(dict(self._counts.by_rule)),
             cut=kernel.cut,
             limited=MappingProxyType(self._matcher.limited()),
             stored=kernel.stored,
@@ -373,25 +423,30 @@ class Engine:
         That is the rules, their state, waiting events, the watermark, the late events that are
         kept, and the counters. Subscriptions are not part of it.
         """
-        head, arrays = self._matcher.state()
+        matcher, arrays = self._matcher.state()
+        intake, waiting = self._intake.state()
         return pack(
             {
                 "settings": self._settings.state(),
                 "schema": {type_: dict(self._schema[type_]) for type_ in self._schema},
-                "intake": self._intake.state(),
-                "counts": [self._by_type, self._by_rule],
+                "intake": intake,
+                "counts": self._counts.state(),
                 "passed": self._passed,
-                "kind": [self._as_records, self._closed],
-                "matcher": head,
+                "kind": self._kind,
+                "tabular": None if self._tabular is None else self._tabular.state(),
+                "closed": self._closed,
+                "matcher": matcher,
             },
-            arrays,
+            {**arrays, **waiting},
         )
 
     def _load(self, head: Mapping[str, Any], arrays: Mapping[str, Any]) -> None:
-        self._intake.load(head["intake"])
-        self._by_type, self._by_rule = map(Counter, head["counts"])
+        self._intake.load(head["intake"], arrays)
+        self._counts.load(head["counts"])
         self._passed = int(head["passed"])
-        self._as_records, self._closed = map(bool, head["kind"])
+        self._kind, self._closed = str(head["kind"]), bool(head["closed"])
+        if head["tabular"] is not None:
+            self._tabular = Tabular.of_state(head["tabular"])
         self._matcher.load(head["matcher"], arrays)
         self._note_rules()
 

@@ -10,12 +10,16 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from cepheid.events import Event, Schema, Value
-from cepheid.runtime.arrival import NEVER, Arrival, arrival_of
+from cepheid.runtime.arrival import ALWAYS, NEVER, Arrival, arrival_of
 from cepheid.runtime.settings import Settings
 from cepheid.runtime.snapshot import decode_events, encode_events
 from cepheid.runtime.waiting import Waiting
+from cepheid.tables.arrow import Ints, codes, texts
+from cepheid.tables.order import Ordering, ordering
+from cepheid.tables.table import Table, concat, from_events
 
 
 class Intake:
@@ -31,6 +35,7 @@ class Intake:
         """The types that rules look at; heartbeats of other types are no events to them."""
         self._heartbeats = frozenset(settings.heartbeats)
         self._late_now: list[Event] = []
+        self._pending: Table | None = None
 
     def arrive(self, event: Event) -> Event | None:
         """Take an event; it comes back if it may be consumed at once."""
@@ -44,7 +49,7 @@ class Intake:
             self._note_late(event)
             return None
         self.newest = max(self.newest, time)
-        if time <= arrival.ready and not self.waiting:
+        if time <= arrival.ready and not self.waiting and self._pending is None:
             self.counts["consumed"] += 1
             return event
         self.waiting.add([event])
@@ -74,14 +79,87 @@ class Intake:
 
     def take(self) -> list[Event]:
         """The waiting events that may be consumed now."""
+        self._as_events()
         taken = self.waiting.take(self.arrival.ready)
         self.counts["consumed"] += len(taken)
         return taken
+
+    # --- tables --------------------------------------------------------------
+
+    def arrive_table(self, table: Table) -> tuple[Table, Ordering]:
+        """Take the events of a table, which arrive at one moment, as `arrive_together` does.
+
+        The result is what may be consumed now, in its order. No event becomes an object, unless
+        it is late or meets waiting events that are objects.
+        """
+        self.counts["received"] += len(table)
+        watermark = self.arrival.watermark
+        table = self._without_beats(table)
+        if len(table):
+            self.arrival.arrive_all(table.ends, *_sources(table, apart=self.arrival.apart))
+        late = np.flatnonzero(table.ends < watermark)
+        for row in late.tolist():
+            self._note_late(table.event(row))
+        if len(late):
+            table = table.take(np.flatnonzero(table.ends >= watermark))
+        if len(table):
+            self.newest = max(self.newest, int(table.ends.max()))
+        if not self.arrival.in_order:
+            self.counts["consumed"] += len(table)
+            return table, Ordering(None, None)
+        self._pending = concat([self._waiting_table(), table])
+        return self.take_table()
+
+    def take_table(self) -> tuple[Table, Ordering]:
+        """The waiting rows of tables that may be consumed now, in the total order."""
+        table = self._waiting_table()
+        found = ordering(table, self.waiting.schema)
+        table = table if found.rows is None else table.take(found.rows)
+        ready = int(np.searchsorted(table.ends, self.arrival.ready, side="right"))
+        self._pending = table.slice(ready, len(table)) if ready < len(table) else None
+        self.counts["consumed"] += ready
+        ranks = None if found.ranks is None else found.ranks[:ready]
+        return table.slice(0, ready), Ordering(None, ranks)
+
+    def _waiting_table(self) -> Table:
+        """All waiting events as a table."""
+        pending = Table.empty() if self._pending is None else self._pending
+        if not self.waiting:
+            return pending
+        objects = from_events(self.waiting.take(ALWAYS))
+        return concat([pending, objects]) if len(pending) else objects
+
+    def _as_events(self) -> None:
+        """Let the waiting rows of tables wait as objects, as single events do."""
+        if self._pending is not None:
+            self.waiting.add(self._pending.event(row) for row in range(len(self._pending)))
+            self._pending = None
+
+    def _without_beats(self, table: Table) -> Table:
+        names = texts(codes(table.types)[1])
+        beats = np.array([name in self._heartbeats for name in names], np.bool_)
+        if not beats.any():
+            return table
+        own = codes(table.types)[0]
+        is_beat = beats[own]
+        for row in np.flatnonzero(is_beat).tolist():
+            self._beat(table.event(row))
+        looked_at = np.array([name in self.looked_at for name in names], np.bool_)
+        return table.take(np.flatnonzero(~is_beat | looked_at[own]))
+
+    def __len__(self) -> int:
+        """How many events wait."""
+        return len(self.waiting) + (0 if self._pending is None else len(self._pending))
 
     def take_late(self) -> list[Event]:
         """The events that were late since this was last asked."""
         taken, self._late_now = self._late_now, []
         return taken
+
+    @property
+    def was_late(self) -> bool:
+        """Whether there are late events that nobody has taken."""
+        return bool(self._late_now)
 
     def _note_arrivals(self, events: Sequence[Event]) -> None:
         if not events:
@@ -106,20 +184,38 @@ class Intake:
         self.late.append(event)
         self._late_now.append(event)
 
-    def state(self) -> dict[str, Any]:
-        """Everything that the intake depends on, as JSON values."""
-        return {
+    def state(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
+        """Everything that the intake depends on, as JSON values and arrays."""
+        head = {
             "arrival": self.arrival.state(),
             "waiting": encode_events(self.waiting.events()),
             "late": encode_events(self.late),
             "counts": dict(self.counts),
             "newest": self.newest,
         }
+        return head, {} if self._pending is None else {"pending": self._pending.written()}
 
-    def load(self, state: Mapping[str, Any]) -> None:
+    def load(self, state: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) -> None:
         """Go on from a state."""
+        self._pending = Table.read(arrays["pending"]) if "pending" in arrays else None
         self.arrival.load(state["arrival"])
         self.waiting.add(decode_events(state["waiting"]))
         self.late.extend(decode_events(state["late"]))
         self.counts = Counter(state["counts"])
         self.newest = int(state["newest"])
+
+
+def _sources(table: Table, *, apart: bool) -> tuple[Ints, list[Value | None]]:
+    """The sources of events, as codes and what they stand for."""
+    columns = table.named("source") if apart else []
+    if not columns:
+        return np.zeros(len(table), np.int64), [None]
+    found = np.zeros(len(table), np.int64)
+    known: list[Value | None] = [None]
+    for column in columns:
+        own, names = codes(column)
+        # A gap has the code -1, which is the last place of the list.
+        places = np.array([*range(len(known), len(known) + len(names)), 0], np.int64)
+        found = np.maximum(found, places[own])
+        known += names.to_pylist()
+    return found, known

@@ -19,10 +19,15 @@ from cepheid.kernel.found import Found
 from cepheid.kernel.kernel import Kernel
 from cepheid.runtime.row import Row
 from cepheid.runtime.settings import Settings
+from cepheid.tables.encode import Encoding
+from cepheid.tables.order import Ordering
 from cepheid.tables.payload import Payload
+from cepheid.tables.table import Table
 
 _SPARE = 4096
 """How many events may be kept without need before they are looked through."""
+_PORTION = 1 << 16
+"""How many events of a table go into the kernel at a time."""
 
 
 class Matcher:
@@ -33,7 +38,10 @@ class Matcher:
         self.rules: dict[int, Rule] = {}
         self.numbers: dict[str, int] = {}
         self._settings = settings
-        self._payload = Payload(self.kernel.encoder, self.rules, schema)
+        self.payload = Payload(self.kernel.encoder, self.rules, schema)
+        if settings.policy == "best_effort":
+            # Origins follow the order of arrival then, which need not be the total order.
+            self.payload.origins_tell = False
         self._next_origin = 0
         self._steps: list[dict[str, Any]] = []
         self._ticks = False
@@ -42,7 +50,7 @@ class Matcher:
 
     def use(self, schema: Schema) -> None:
         """Break ties between events as a schema says."""
-        self._payload.schema = schema
+        self.payload.schema = schema
 
     # --- rules ---------------------------------------------------------------
 
@@ -94,7 +102,7 @@ class Matcher:
         self._next_origin += 1
         batch = self._row.encode(event, origin)
         if self._row.is_looked_at:
-            self._payload.add_events(origin, [event])
+            self.payload.add_events(origin, [event])
             self._added += 1
         return self._gathered(self.kernel.feed(batch))
 
@@ -104,9 +112,22 @@ class Matcher:
             return self.feed_one(events[0])
         first = self._next_origin
         self._next_origin += len(events)
-        self._payload.add_events(first, list(events))
+        self.payload.add_events(first, list(events))
         self._added += len(events)
         return self._gathered(self.kernel.feed(self.kernel.encoder.encode(events, first)))
+
+    def feed_table(self, table: Table, found: Ordering) -> list[Found]:
+        """The matches that the events of a table cause, which are in the order of consumption."""
+        first = self._next_origin
+        self._next_origin += len(table)
+        self.payload.add_table(first, table, found.ranks)
+        self._added += len(table)
+        encoding = Encoding(table, self.kernel.encoder)
+        portions: list[Found] = []
+        for begin in range(0, len(table), _PORTION):
+            end = min(len(table), begin + _PORTION)
+            portions += self._gathered(self.kernel.feed(encoding.batch(begin, end, first + begin)))
+        return portions
 
     def advance(self, time: int) -> list[Found]:
         """The matches that the passing of time causes."""
@@ -115,15 +136,15 @@ class Matcher:
     def _gathered(self, portions: Iterator[Found]) -> list[Found]:
         found = list(portions)
         if self._ticks:
-            self._payload.add_ticks(*self.kernel.take_ticks())
+            self.payload.add_ticks(*self.kernel.take_ticks())
         for portion in found:
             if portion.origins is not None:
-                self._payload.add_found(portion)
+                self.payload.add_found(portion)
         return found
 
     def composites(self, portions: Sequence[Found]) -> list[CompositeEvent]:
         """Matches as composite events."""
-        build = self._payload.builder.composites
+        build = self.payload.builder.composites
         return [event for portion in portions for event in build(portion)]
 
     def limited(self) -> dict[str, int]:
@@ -133,7 +154,7 @@ class Matcher:
     def trim(self) -> None:
         """Give up events that no match can be made of, once they may outweigh the others."""
         if self._added > _SPARE + self.kernel.stored:
-            self._payload.keep(self._live())
+            self.payload.keep(self._live())
             self._added = 0
 
     def _live(self) -> npt.NDArray[np.int64]:
@@ -144,7 +165,7 @@ class Matcher:
 
     def state(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
         """Everything that matching depends on, as JSON values and arrays."""
-        self._payload.keep(self._live())
+        self.payload.keep(self._live())
         self._added = 0
         encoder = self.kernel.encoder
         head = {
@@ -155,7 +176,7 @@ class Matcher:
             "texts": encoder.texts.texts(),
         }
         arrays = {f"kernel/{name}": array for name, array in self.kernel.state().items()}
-        arrays |= {f"payload/{name}": array for name, array in self._payload.state().items()}
+        arrays |= {f"payload/{name}": array for name, array in self.payload.state().items()}
         return head, arrays
 
     def load(self, head: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) -> None:
@@ -176,7 +197,7 @@ class Matcher:
                 self.remove(self.rules[int(step["remove"])].name)
         self._next_origin = int(head["next_origin"])
         self.kernel.load(_under("kernel/", arrays))
-        self._payload.load(_under("payload/", arrays))
+        self.payload.load(_under("payload/", arrays))
         self._note_change()
 
 
