@@ -1,0 +1,213 @@
+"""Tests of single events and values of whole runs.
+
+A *measure* is a sum or a count over the events of a channel. Every entry holds the sums before it,
+so the sum over a run is a difference, however long the run is. Sums are exact: whole numbers and
+fractions of 2^-64 are kept apart, with their carry. What does not fit into that (doubles that are
+very large or very small) is counted, and a run that holds such a number is summed anew.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cepheid.kernel.compiled import compiled, inlined
+from cepheid.kernel.memory import ints, tags
+from cepheid.kernel.programs import REGISTER_CELL, REGISTER_TAG, holds
+from cepheid.kernel.run_state import (
+    BLOCK,
+    CHANNEL,
+    CHANNEL_ENTRY,
+    CHANNEL_MEASURES,
+    CHANNEL_MEASURES_END,
+    CHANNEL_TOTALS,
+    COUNT,
+    RUN_ENTRY,
+    RUN_MEASURE,
+    RUN_PARTITION,
+    RUN_TEST,
+    RUN_VALUE,
+    field_of,
+)
+from cepheid.kernel.store import ROW_CELLS, ROW_TAGS, WIDTH, scalar
+from cepheid.kernel.sums import AVG, SUM, add_to_sum, begin_sum, end_sum
+from cepheid.kernel.sums import COUNT as COUNTED
+from cepheid.kernel.values import BOOL, DOUBLE, INT, MISSING, Ints, as_cell, as_float
+
+TEST_PROGRAM, TEST_MISSING, TEST_COLUMN, TEST_LOW, TEST_HIGH, TEST_LEAST, TEST_MOST = range(7)
+TEST_WIDTH = 7
+"""A test: the program of a condition on one event. Where it only asks whether a number lies in a
+range, that is known by column: the range of ints, and the range of doubles as cells."""
+
+MEASURE_COUNTS, MEASURE_COLUMN, MEASURE_TEST = range(3)
+MEASURE_WIDTH = 3
+"""A measure: whether it only counts, the column (-1: the event itself), the test of its filter."""
+
+VALUE_REGISTER, VALUE_FUNCTION, VALUE_MEASURE, VALUE_COLUMN, VALUE_TEST = range(5)
+VALUE_WIDTH = 5
+ITEM = 5
+"""A value of a run: the register that it goes to, a function (or `ITEM`), the measure that knows it
+(-1: none), the column, and the test of its filter, or an item's index."""
+
+WHOLE, FRACTION, COUNTS = range(3)
+MEASURE_WORDS = 3
+"""The words of a measure: whole numbers, fractions, and three counts in one: of numbers (or of
+whatever is counted), of doubles among them, and of numbers that were left out."""
+
+_BITS = 21
+_LONG = 1 << _BITS
+_LARGE = 1 << 40
+_EXACT = 1 << 53
+
+
+@inlined
+def passes(m: Ints, test: int, row: int) -> bool:
+    """Whether an event passes a test; -1 is none."""
+    if test < 0:
+        return True
+    table, at = ints(m, RUN_TEST), test * TEST_WIDTH
+    column = table[at + TEST_COLUMN]
+    if column >= 0:
+        where = row * scalar(m, WIDTH) + column
+        tag, cell = tags(m, ROW_TAGS)[where], ints(m, ROW_CELLS)[where]
+        if tag == INT:
+            return bool(table[at + TEST_LOW] <= cell <= table[at + TEST_HIGH])
+        if tag == DOUBLE:
+            number = as_float(cell)
+            return as_float(table[at + TEST_LEAST]) <= number <= as_float(table[at + TEST_MOST])
+    return holds(m, table[at + TEST_PROGRAM], row, table[at + TEST_MISSING] == 1)
+
+
+@inlined
+def measure(m: Ints, channel: int, record: int, at: int, row: int) -> None:
+    """Write the sums so far into an entry, and add its event to them."""
+    entries, state, table = ints(m, RUN_ENTRY), ints(m, RUN_PARTITION), ints(m, RUN_MEASURE)
+    total = record + field_of(m, channel, CHANNEL_TOTALS)
+    for number in range(
+        field_of(m, channel, CHANNEL_MEASURES), field_of(m, channel, CHANNEL_MEASURES_END)
+    ):
+        for word in range(MEASURE_WORDS):
+            entries[at + 1 + word] = state[total + word]
+        if passes(m, table[number * MEASURE_WIDTH + MEASURE_TEST], row):
+            column = table[number * MEASURE_WIDTH + MEASURE_COLUMN]
+            where = row * scalar(m, WIDTH) + column
+            tag, cell = BOOL, 1
+            if column >= 0:
+                tag, cell = int(tags(m, ROW_TAGS)[where]), ints(m, ROW_CELLS)[where]
+            if table[number * MEASURE_WIDTH + MEASURE_COUNTS]:
+                state[total + COUNTS] += 1 if tag != MISSING else 0
+            elif tag == INT and -_LARGE < cell < _LARGE:
+                state[total + WHOLE] += cell
+                state[total + COUNTS] += 1
+            elif tag == INT or tag == DOUBLE:
+                _add_number(m, total, tag, cell)
+        at += MEASURE_WORDS
+        total += MEASURE_WORDS
+
+
+@compiled
+def _add_number(m: Ints, total: int, tag: int, cell: int) -> None:
+    """Add a double as whole and fraction, or count it as left out, as ints that are too large."""
+    state, number = ints(m, RUN_PARTITION), as_float(cell)
+    whole = np.floor(abs(number))
+    scaled = (abs(number) - whole) * 2.0**64
+    if tag == INT or abs(number) >= _LARGE or scaled != np.floor(scaled):
+        state[total + COUNTS] += 1 << (2 * _BITS)
+        return
+    fraction, before = np.uint64(scaled), np.uint64(state[total + FRACTION])
+    if number >= 0:
+        after = before + fraction
+        state[total + WHOLE] += int(whole) + (1 if after < before else 0)
+    else:
+        after = before - fraction
+        state[total + WHOLE] -= int(whole) + (1 if after > before else 0)
+    state[total + FRACTION] = np.int64(after)
+    state[total + COUNTS] += 1 + (1 << _BITS)
+
+
+@compiled
+def set_values(m: Ints, record: int, begin: int, values: int, values_end: int) -> None:
+    """Put values of the run from an entry on into the registers."""
+    table = ints(m, RUN_VALUE)
+    for at in range(values * VALUE_WIDTH, values_end * VALUE_WIDTH, VALUE_WIDTH):
+        if table[at + VALUE_FUNCTION] == ITEM:
+            tag, cell = _item(m, record, begin, table[at + VALUE_TEST], table[at + VALUE_COLUMN])
+        else:
+            tag, cell = MISSING, -1
+            if table[at + VALUE_MEASURE] >= 0:
+                tag, cell = _measured(m, record, begin, at)
+            if cell < 0 and tag == MISSING:
+                tag, cell = _walked(m, record, begin, at)
+        ints(m, REGISTER_TAG)[table[at + VALUE_REGISTER]] = tag
+        ints(m, REGISTER_CELL)[table[at + VALUE_REGISTER]] = cell
+
+
+@inlined
+def _item(m: Ints, record: int, begin: int, index: int, column: int) -> tuple[int, int]:
+    """The value of the i-th event (from 1; -1 is the last)."""
+    state = ints(m, RUN_PARTITION)
+    place = begin + index - 1 if index > 0 else state[record + COUNT] + index
+    if not begin <= place < state[record + COUNT]:
+        return MISSING, 0
+    width = field_of(m, state[record + CHANNEL], CHANNEL_ENTRY)
+    row = ints(m, RUN_ENTRY)[state[record + BLOCK] + place * width]
+    where = row * scalar(m, WIDTH) + column
+    return int(tags(m, ROW_TAGS)[where]), int(ints(m, ROW_CELLS)[where])
+
+
+@compiled
+def _measured(m: Ints, record: int, begin: int, at: int) -> tuple[int, int]:
+    """A sum, average or count from the difference of sums; (MISSING, -1) when it must be walked."""
+    state, entries = ints(m, RUN_PARTITION), ints(m, RUN_ENTRY)
+    channel, offset = state[record + CHANNEL], ints(m, RUN_VALUE)[at + VALUE_MEASURE]
+    now = record + field_of(m, channel, CHANNEL_TOTALS) + MEASURE_WORDS * offset
+    before = state[record + BLOCK] + begin * field_of(m, channel, CHANNEL_ENTRY)
+    before += 1 + MEASURE_WORDS * offset
+    counts = state[now + COUNTS] - entries[before + COUNTS]
+    if state[record + COUNT] - begin >= _LONG or counts >> (2 * _BITS) != 0:
+        return MISSING, -1
+    found, doubles = counts & (_LONG - 1), counts >> _BITS
+    function = ints(m, RUN_VALUE)[at + VALUE_FUNCTION]
+    if function == COUNTED:
+        return INT, found
+    if found == 0:
+        return MISSING, 0
+    whole = state[now + WHOLE] - entries[before + WHOLE]
+    if doubles == 0 and (function == SUM or abs(whole) < _EXACT):
+        return (INT, whole) if function == SUM else (DOUBLE, as_cell(float(whole) / found))
+    fraction = np.uint64(state[now + FRACTION]) - np.uint64(entries[before + FRACTION])
+    if np.uint64(state[now + FRACTION]) < np.uint64(entries[before + FRACTION]):
+        whole -= 1
+    return _rounded(m, function, whole, fraction, found)
+
+
+@compiled
+def _rounded(
+    m: Ints, function: int, whole: int, fraction: np.uint64, found: int
+) -> tuple[int, int]:
+    """A sum that is not whole as a double, rounded once; an average is rounded once more."""
+    begin_sum(m)
+    add_to_sum(m, SUM, INT, whole)
+    high, low = fraction >> np.uint64(32), fraction & np.uint64(0xFFFFFFFF)
+    add_to_sum(m, SUM, DOUBLE, as_cell(float(high) * 2.0**-32))
+    add_to_sum(m, SUM, DOUBLE, as_cell(float(low) * 2.0**-64))
+    tag, cell = end_sum(m, SUM)
+    return tag, as_cell(as_float(cell) / found) if function == AVG else cell
+
+
+@compiled
+def _walked(m: Ints, record: int, begin: int, at: int) -> tuple[int, int]:
+    """An aggregate over the events of the run, one by one."""
+    table, state, entries = ints(m, RUN_VALUE), ints(m, RUN_PARTITION), ints(m, RUN_ENTRY)
+    function, column = table[at + VALUE_FUNCTION], table[at + VALUE_COLUMN]
+    width = field_of(m, state[record + CHANNEL], CHANNEL_ENTRY)
+    begin_sum(m)
+    for place in range(begin, state[record + COUNT]):
+        row = entries[state[record + BLOCK] + place * width]
+        if not passes(m, table[at + VALUE_TEST], row):
+            continue
+        where = row * scalar(m, WIDTH) + column
+        if column < 0:
+            add_to_sum(m, function, BOOL, 1)
+        else:
+            add_to_sum(m, function, int(tags(m, ROW_TAGS)[where]), ints(m, ROW_CELLS)[where])
+    return end_sum(m, function)
