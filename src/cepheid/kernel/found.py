@@ -26,7 +26,7 @@ from cepheid.kernel.matches import (
 )
 from cepheid.kernel.memory import Memory, ints, tags
 from cepheid.kernel.registry import Gathered, Registry, Shape
-from cepheid.kernel.store import ROW_CELLS, ROW_ORIGIN, ROW_START, ROW_TAGS, WIDTH, scalar
+from cepheid.kernel.store import ROW_CELLS, ROW_END, ROW_ORIGIN, ROW_START, ROW_TAGS, WIDTH, scalar
 from cepheid.kernel.values import Ints, Tags
 
 
@@ -80,7 +80,7 @@ def _found(memory: Memory, registry: Registry, family: int, chosen: Ints) -> Fou
     lows, highs = memory.view(MATCH_LOW)[chosen], memory.view(MATCH_HIGH)[chosen]
     begin = int(memory.view(FAMILY_MEMBERS)[family])
     if shape.labels is None:
-        return _varied(memory, shape, chosen)
+        return _varied(memory, registry, family, chosen)
     total = int((highs - lows).sum())
     width, count = len(shape.labels), len(shape.names)
     found = Found(
@@ -193,8 +193,15 @@ def _spread_values(
             at += count
 
 
-def _varied(memory: Memory, shape: Shape, chosen: Ints) -> Found:
-    """Matches of one rule, each with constituents of its own number."""
+def _varied(memory: Memory, registry: Registry, family: int, matches: Ints) -> Found:
+    """Matches that have constituents of their own number, once per member."""
+    shape = registry.shapes[family]
+    counts = (memory.view(MATCH_HIGH) - memory.view(MATCH_LOW))[matches]
+    chosen = np.repeat(matches, counts)
+    nth = np.arange(len(chosen)) - np.repeat(np.cumsum(counts) - counts, counts)
+    members = memory.view(FAMILY_MEMBERS)[family] + memory.view(MATCH_LOW)[chosen] + nth
+    rules = memory.view(MEMBER_RULE)[members]
+    chosen, nth, rules = chosen[rules >= 0], nth[rules >= 0], rules[rules >= 0]
     begins = np.append(memory.view(MATCH_ROWS), memory.count(MATCH_ROW))
     first, lengths = begins[chosen], np.diff(begins)[chosen]
     offsets = np.zeros(len(chosen) + 1, np.int64)
@@ -203,24 +210,30 @@ def _varied(memory: Memory, shape: Shape, chosen: Ints) -> Found:
     rows = memory.view(MATCH_ROW)[places]
     times = memory.view(MATCH_TIME)[chosen]
     starts = times
-    if not shape.point:
-        starts = np.minimum.reduceat(memory.view(ROW_START)[rows], offsets[:-1])
+    if not shape.point and len(chosen):
+        starts = np.minimum.reduceat(_column(memory, ROW_START)[rows], offsets[:-1])
     made = memory.view(MATCH_MADE)[chosen]
     values = memory.view(MATCH_VALUES)[chosen] + np.arange(len(shape.names))[:, None]
     return Found(
-        np.full(len(chosen), shape.members[0], np.int64),
+        rules,
         starts,
         times,
-        made if made.any() else None,
+        made - nth if made.any() else None,
         shape.names,
         memory.view(MATCH_TAG)[values].astype(np.uint8),
         memory.view(MATCH_CELL)[values],
         (),
-        memory.view(ROW_ORIGIN)[rows],
+        _column(memory, ROW_ORIGIN)[rows],
         offsets,
         memory.view(MATCH_LABEL)[places],
         shape.failure,
     )
+
+
+def _column(memory: Memory, slot: int) -> Ints:
+    """A slot of rows, which are counted by their ends alone."""
+    memory.m[3 * slot + 1] = memory.count(ROW_END)
+    return memory.view(slot)
 
 
 def _without_removed(found: Found) -> Found:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cepheid.algebra import Rule, Tree, input_types
+from cepheid.algebra import Collection, Detector, Rule, Run, Tree, input_types
 from cepheid.errors import LimitError
 from cepheid.kernel.columns import Batch, Encoder
 from cepheid.kernel.found import Found, drained
@@ -16,6 +16,8 @@ from cepheid.kernel.lazy import mark_trees, move_trees
 from cepheid.kernel.memory import Memory
 from cepheid.kernel.plan import TreePlans
 from cepheid.kernel.registry import Registry
+from cepheid.kernel.run_plan import RunPlans
+from cepheid.kernel.runs import mark_runs, move_runs
 from cepheid.kernel.store import (
     CUT,
     DEPTH_LIMIT,
@@ -58,7 +60,7 @@ from cepheid.kernel.tree_tables import TREE_STATE
 from cepheid.kernel.values import Ints
 
 _ROWS = (ROW_END, ROW_START, ROW_ORIGIN, ROW_TYPE, ROW_MADE)
-_STATE: dict[str, tuple[int, type]] = {
+_STATE: dict[str, tuple[int, npt.DTypeLike]] = {
     "scalars": (SCALARS, np.int64),
     "row_ends": (ROW_END, np.int64),
     "row_starts": (ROW_START, np.int64),
@@ -75,8 +77,11 @@ _STATE: dict[str, tuple[int, type]] = {
     "part_labels": (PART_LABEL, np.int64),
     "tick_next": (TICK_NEXT, np.int64),
     **{name: (slot, np.int64) for name, slot in TREE_STATE.items()},
+    **RunPlans.STATE,
 }
 """Everything that matching depends on besides the rules, by name."""
+_COMPACTION = {Tree: (mark_trees, move_trees), Run: (mark_runs, move_runs)}
+"""For every strategy what says which rows it needs, and what takes their new numbers."""
 _FEW_ROWS = 1024
 
 
@@ -93,6 +98,8 @@ class Kernel:
         self.compactions = 0
         self._memory = Memory()
         self._trees = TreePlans(self.registry)
+        self._runs = RunPlans(self.registry)
+        self._used: set[type] = set()
         self._ranked = -1
         scalars = [0] * SCALAR_COUNT
         scalars[DEPTH_LIMIT], scalars[NOW] = depth_limit, -NEVER
@@ -107,9 +114,13 @@ class Kernel:
         self.registry.rules += rules
         for rule in rules:
             self.registry.listened.update(input_types(rule))
+        self._used.update(type(rule.pattern) for rule in rules)
         trees = [number for number in numbers if isinstance(rules[number - first].pattern, Tree)]
         if trees:
             self._trees.plan(trees, [rules[number - first] for number in trees])
+        for number, rule in zip(numbers, rules, strict=True):
+            if isinstance(rule.pattern, Run):
+                self._runs.plan(number, rule)
         self._write()
         return numbers
 
@@ -122,11 +133,20 @@ class Kernel:
         self.registry.listened = {type_ for other in left for type_ in input_types(other)}
         if isinstance(rule.pattern, Tree):
             self._trees.remove(number)
+        elif isinstance(rule.pattern, Run):
+            self._runs.remove(number)
         self._write()
+
+    @property
+    def _strategies(self) -> tuple[int | None, ...]:
+        """For every strategy whether compiled code must contain it."""
+        patterns = (Tree, Run, Collection, Detector)
+        return tuple(1 if pattern in self._used else None for pattern in patterns)
 
     def _write(self) -> None:
         """Put all tables into the memory; the state stays."""
         self._trees.write(self._memory)
+        self._runs.write(self._memory)
         self.registry.write(self._memory)
         self._write_ticks()
         self._widen()
@@ -178,7 +198,7 @@ class Kernel:
         at, count = 0, len(batch.types)
         while at < count:
             self._begin_call()
-            at = feed(self._memory.m, *batch, at, 1, None, None, None)
+            at = feed(self._memory.m, *batch, at, *self._strategies)
             yield from drained(self._memory, self.registry)
             self._check_ticks()
 
@@ -187,7 +207,7 @@ class Kernel:
         done = False
         while not done:
             self._begin_call()
-            done = pass_time(self._memory.m, time, 1, None, None, None)
+            done = pass_time(self._memory.m, time, *self._strategies)
             yield from drained(self._memory, self.registry)
             self._check_ticks()
         scalars = self._view(SCALARS)
@@ -237,10 +257,13 @@ class Kernel:
     def compact(self) -> None:
         """Forget everything that nothing refers to any more."""
         m, now = self._memory.m, int(self._view(SCALARS)[NOW])
+        steps = [step for pattern, step in _COMPACTION.items() if pattern in self._used]
         begin_compaction(m)
-        mark_trees(m, now)
+        for mark, _ in steps:
+            mark(m, now)
         finish_compaction(m)
-        move_trees(m)
+        for _, move in steps:
+            move(m)
         self.compactions += 1
 
     def state(self) -> dict[str, npt.NDArray[Any]]:

@@ -38,6 +38,7 @@ from cepheid.kernel.matches import (
     match_count,
 )
 from cepheid.kernel.memory import STREAM, append, ints, resize, set_size, size, tags
+from cepheid.kernel.runs import see_runs
 from cepheid.kernel.store import (
     CUT,
     DEPTH_LIMIT,
@@ -154,6 +155,8 @@ def _see(
     kept = False
     if trees is not None:
         kept = see_trees(m, row) or kept
+    if runs is not None:
+        kept = see_runs(m, row) or kept
     return kept
 
 
