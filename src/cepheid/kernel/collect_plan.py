@@ -1,0 +1,177 @@
+"""Plans of all collections, and the tables by which an event finds them.
+
+An event finds by its type the rules that look at it, what each of them uses it for, and which of
+its attributes tell the partition.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import ClassVar
+
+import numpy as np
+
+from cepheid.algebra import Collection, CountWindow, Key, Rule, TimeWindow, input_types
+from cepheid.errors import LimitError
+from cepheid.kernel import collect_search as search
+from cepheid.kernel import collect_state as state
+from cepheid.kernel.collect_steps import Plan, Tables, Use, planned
+from cepheid.kernel.lateness import Lateness
+from cepheid.kernel.memory import Memory
+from cepheid.kernel.registry import Registry
+from cepheid.kernel.sums import SUM_ROOM
+from cepheid.kernel.values import MISSING
+
+_PLACES = 64
+
+
+class CollectionPlans:
+    """All rules that are collections."""
+
+    STATE: ClassVar[dict[str, tuple[int, type]]] = {
+        "collection_parts": (state.PART, np.int64),
+        "collection_keys": (state.PART_KEY, np.int64),
+        "collection_index": (state.PART_INDEX, np.int64),
+        "collection_lists": (state.LIST, np.int64),
+        "collection_entries": (state.ENTRY, np.int64),
+    }
+
+    def __init__(self, registry: Registry) -> None:
+        self._registry = registry
+        self._tables = Tables()
+        self._lateness = Lateness()
+        self._plans: list[Plan] = []
+
+    def plan(self, number: int, rule: Rule) -> None:
+        """Take a rule."""
+        self._plans.append(planned(self._registry, self._tables, number, rule))
+
+    def remove(self, number: int) -> None:
+        """Forget a rule; its state goes when rows are given up next."""
+        for plan in self._plans:
+            if plan.number == number:
+                plan.alive = False
+
+    def check(self, memory: Memory) -> None:
+        """Raise an error if a search has come to its limit since this was last asked."""
+        if memory.count(state.LIMITED) == 0:
+            return
+        number = int(memory.get(state.LIMITED)[0])
+        memory.put(state.LIMITED, [])
+        rule = next(plan.rule for plan in self._plans if plan.number == number)
+        raise LimitError(
+            f"rule {rule.name} must be decided within {search.TRY_LIMIT} assignments of "
+            "events to constraints\n\nhint: write a shorter window or a smaller count"
+        )
+
+    # --- tables --------------------------------------------------------------
+
+    def write(self, memory: Memory) -> None:
+        """Put all tables into the memory."""
+        late = self._lateness.by_type(self._registry.rules)
+        self._tables.write(memory)
+        memory.put(state.PLAN, [_plan_row(plan, _slack(plan, late)) for plan in self._plans])
+        self._write_listeners(memory)
+        for slot, room in self._rooms():
+            memory.put(slot, [0] * room)
+        if memory.count(state.PART_INDEX) == 0:
+            memory.put(state.PART_INDEX, [0] * _PLACES)
+
+    def _rooms(self) -> Iterator[tuple[int, int]]:
+        """How much room the search of any rule needs."""
+        plans = self._plans
+        yield state.FRAME, search.FRAME_WIDTH * max((plan.steps for plan in plans), default=1)
+        yield state.ABSENT, max((plan.absences for plan in plans), default=0) + 1
+        yield state.MARK, max((plan.marks for plan in plans), default=1)
+        yield state.FAILED, search.FAILED_WIDTH * max((plan.leaves for plan in plans), default=1)
+        yield state.SEARCH, search.SEARCH_WIDTH
+        yield state.SET_ASIDE, SUM_ROOM
+
+    def _write_listeners(self, memory: Memory) -> None:
+        listeners, uses, keys = _Listeners(), list[Use](), _Keys(self._registry)
+        for place, plan in enumerate(self._plans):
+            by_type: dict[int, list[Use]] = {}
+            for use in plan.uses if plan.alive else ():
+                by_type.setdefault(use.type, []).append(use)
+            for code, own in by_type.items():
+                span = keys.of(plan.collection, code)
+                if span is not None:
+                    listeners.add(code, (place, len(uses), len(uses) + len(own), *span))
+                    uses += own
+        listeners.write(memory, len(self._registry.encoder.types))
+        memory.put(state.USE, [(use.list, use.program, use.kind, use.bit) for use in uses])
+        memory.put(state.KEY, keys.rows)
+
+
+class _Listeners:
+    """The rules that look at a type, in the order in which they were deployed."""
+
+    def __init__(self) -> None:
+        self._by_type: dict[int, list[tuple[int, ...]]] = {}
+
+    def add(self, code: int, listener: tuple[int, ...]) -> None:
+        self._by_type.setdefault(code, []).append(listener)
+
+    def write(self, memory: Memory, types: int) -> None:
+        begins, rows = [0], list[tuple[int, ...]]()
+        for code in range(types):
+            rows += self._by_type.get(code, [])
+            begins.append(len(rows))
+        memory.put(state.TYPE_RULES, begins)
+        memory.put(state.LISTENER, rows)
+
+
+class _Keys:
+    """The keys of all rules and types: a column, and the value that it must have, if any."""
+
+    def __init__(self, registry: Registry) -> None:
+        self.rows: list[tuple[int, int, int]] = []
+        self._encoder = registry.encoder
+        self._types = registry.encoder.types.texts()
+
+    def of(self, collection: Collection, code: int) -> tuple[int, int] | None:
+        """Where the keys for events of a type are; None when such events are in no partition."""
+        begin = len(self.rows)
+        for key in collection.partition:
+            name = key.attribute(self._types[code])
+            if name is not None:
+                self.rows.append((self._encoder.columns.code(name), *self._fixed(key)))
+            elif key.value is None:
+                return None
+        return begin, len(self.rows)
+
+    def _fixed(self, key: Key) -> tuple[int, int]:
+        """The value that a key must have; nothing if it tells the partition."""
+        if key.value is None:
+            return MISSING, 0
+        tag, cell = state.key_of(*self._encoder.cell(key.value))
+        return int(tag), int(cell)
+
+
+def _slack(plan: Plan, late: Mapping[str, int]) -> int:
+    return max((late.get(type_, 0) for type_ in input_types(plan.rule)), default=0)
+
+
+def _plan_row(plan: Plan, slack: int) -> list[int]:
+    """A line of the table of plans, in the order of `PLAN_*`."""
+    window, length = state.FOREVER, 0
+    if isinstance(plan.collection.window, TimeWindow):
+        window, length = state.TIME, plan.collection.window.length
+    elif isinstance(plan.collection.window, CountWindow):
+        window, length = state.COUNT, plan.collection.window.size
+    return [
+        plan.number,
+        int(plan.alive),
+        plan.family,
+        int(plan.rule.missing),
+        window,
+        length,
+        slack,
+        sum(key.value is None for key in plan.collection.partition),
+        plan.first_leaf,
+        plan.leaves,
+        plan.leaves + plan.absences,
+        plan.first_step,
+        *plan.needs,
+        *plan.always,
+    ]
