@@ -19,6 +19,7 @@ from cepheid.errors import (
     Problem,
     Report,
     RuleError,
+    SnapshotError,
     did_you_mean,
 )
 from cepheid.events import CompositeEvent, Event, Kind, Schema, Value
@@ -444,7 +445,9 @@ class Engine:
         self._intake.load(head["intake"], arrays)
         self._counts.load(head["counts"])
         self._passed = int(head["passed"])
-        self._kind, self._closed = str(head["kind"]), bool(head["closed"])
+        self._kind, self._closed = head["kind"], head["closed"]
+        if self._kind not in (EVENTS, RECORDS, TABLE) or not isinstance(self._closed, bool):
+            raise ValueError(f"kind {self._kind}, closed {self._closed}")
         if head["tabular"] is not None:
             self._tabular = Tabular.of_state(head["tabular"])
         self._matcher.load(head["matcher"], arrays)
@@ -480,8 +483,8 @@ def restore(snapshot: bytes) -> Engine:
         )
         engine._begin(Settings.of_state(head["settings"]), schema)
         engine._load(head, arrays)
-    except CepheidError:
+    except SnapshotError:
         raise
-    except (ValueError, TypeError, KeyError, IndexError, AttributeError) as error:
+    except (CepheidError, ValueError, TypeError, KeyError, IndexError, AttributeError) as error:
         raise damaged(error) from None
     return engine
