@@ -19,6 +19,8 @@ from cepheid.kernel.kernel import Kernel
 
 WARM = 20_000
 """Events of a run that only warms up."""
+LONGEST = 10.0
+"""Seconds that a run may take; where it would take more, there are fewer events."""
 PATIENCE = 10.0
 """Seconds after which runs are not repeated any more."""
 
@@ -30,9 +32,9 @@ def as_task(scenario: Scenario) -> Task:
 
 def measured(scenario: Scenario, options: Options) -> Iterator[Figure]:
     """The best of some runs; every run must give the right number of composite events."""
-    stream = scenario.stream(options.count(scenario.events))
-    rules, expected = scenario.rules().rules, scenario.expected(stream)
-    run(rules, scenario, stream.head(WARM), options)  # compiles what is not compiled yet
+    rules, stream = scenario.rules().rules, scenario.stream(options.count(scenario.events))
+    stream = stream.head(affordable(rules, scenario, stream.head(WARM), options))
+    expected = scenario.expected(stream)
     runs = repeated(rules, scenario, stream, options)
     seconds, total = min(one.seconds for one in runs), sum(runs[0].counts.values())
     limit = copied(rules, stream, options) + min(one.writing for one in runs)
@@ -51,6 +53,13 @@ def measured(scenario: Scenario, options: Options) -> Iterator[Figure]:
             "limit": len(stream) / limit,
         },
     )
+
+
+def affordable(rules: Sequence[Rule], scenario: Scenario, stream: Stream, options: Options) -> int:
+    """How many events fit into a run that is not too long; the first run is for compilation."""
+    run(rules, scenario, stream, options)
+    seconds = run(rules, scenario, stream, options).seconds
+    return max(len(stream), int(len(stream) * LONGEST / max(seconds, 1e-6)))
 
 
 @dataclass(frozen=True)
