@@ -8,9 +8,18 @@ from pathlib import Path
 
 import pytest
 
-from cepheid import Event
+from cepheid import Event, load, parse_events
 from cepheid.languages import LANGUAGES
-from cepheid.testing import RUNTIMES, Case, run_case
+from cepheid.oracle import evaluate
+from cepheid.testing import (
+    RUNTIMES,
+    Case,
+    cases_of,
+    format_case,
+    format_cases,
+    parse_cases,
+    run_case,
+)
 from tests.cases import CASES, DOCUMENTED_CASES, ROOT, SPEC, SPEC_CASES, case_id
 
 STRANGE = Event("NobodyDefinesThis", 7, 7)
@@ -77,6 +86,47 @@ def _other(event: Event) -> dict[str, str | int | float | bool]:
         if isinstance(value, int) and not isinstance(value, bool):
             return {**event.attributes, name: float(value)}
     return {**event.attributes, "nobody_sets_this": 1}
+
+
+@pytest.mark.parametrize("case", CASES, ids=case_id)
+def test_case_that_is_written_down_reads_as_the_same_case(case: Case) -> None:
+    (again,) = parse_cases(format_case(case))
+    assert replace(again, source=case.source, line=case.line) == case
+
+
+def test_cases_that_are_written_down_together_are_parted() -> None:
+    first, second = SPEC_CASES[:2]
+    assert [case.name for case in parse_cases(format_cases([first, second]))] == [
+        first.name,
+        second.name,
+    ]
+
+
+def test_what_rules_of_several_languages_find_becomes_a_case_for_each() -> None:
+    rules = [
+        *load("QUERY Q EVENT SEQ(A x, B y) WITHIN 9 s", language="sase"),
+        *load("define X as [A] ; [B]", language="core"),
+    ]
+    events = parse_events("A@1(v=2) B@3")
+    found = evaluate(rules, events).events
+    cases = cases_of("a pair", rules, events, found)
+    assert [(case.language, len(case.expect or ())) for case in cases] == [("sase", 1), ("core", 1)]
+    assert all(run_case(case).passed for case in parse_cases(format_cases(cases)))
+
+
+def test_runtimes_of_a_case_depend_on_how_its_events_arrive() -> None:
+    plain = SPEC_CASES[0]
+    hurried = replace(plain, options={"policy": "best_effort"})
+    assert [plain.runs_on(runtime) for runtime in RUNTIMES] == [True, True]
+    assert [hurried.runs_on(runtime) for runtime in RUNTIMES] == [False, True]
+
+
+@pytest.mark.parametrize("runtime", RUNTIMES)
+def test_another_number_of_late_events_makes_a_case_fail(runtime: str) -> None:
+    (case,) = (case for case in SPEC_CASES if case.name.endswith("late and takes no part"))
+    assert run_case(case, runtime).passed
+    result = run_case(replace(case, options={**case.options, "late": "2"}), runtime)
+    assert "number of late events must be 2; got 1" in result.difference
 
 
 def test_specification_has_hundreds_of_cases() -> None:

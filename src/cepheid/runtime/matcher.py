@@ -153,7 +153,7 @@ class Matcher:
 
     def trim(self) -> None:
         """Give up events that no match can be made of, once they may outweigh the others."""
-        if self._added > _SPARE + self.kernel.stored:
+        if self._added > _SPARE and self._added > self.kernel.stored:
             self.payload.keep(self._live())
             self._added = 0
 
