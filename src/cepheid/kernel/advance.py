@@ -1,0 +1,520 @@
+"""How branches of detectors advance: the next event of a state's domain decides.
+
+An event comes through a *door* to the places where it may matter. Where it follows the last event
+of a branch and lies in the domain of the branch's state, the branch takes every transition that
+the event fits, or ends (framework paper, "Composite event detectors" and appendix B).
+"""
+
+from __future__ import annotations
+
+from cepheid.kernel.branches import (
+    NONE,
+    add_timer,
+    drop_timer,
+    find_key,
+    free_branch,
+    hold,
+    is_awaited,
+    join_order,
+    key_of,
+    lists_at,
+    mixed,
+    new_branch,
+    new_node,
+    plain,
+    release,
+    relink,
+    wait_for_timers,
+)
+from cepheid.kernel.compiled import compiled, inlined
+from cepheid.kernel.detector_slots import (
+    ALWAYS,
+    AT_KEY,
+    AT_START,
+    AT_STATE,
+    AWAIT,
+    AWAIT_TARGET,
+    BRANCH,
+    BRANCH_END,
+    BRANCH_FLAGS,
+    BRANCH_HASH,
+    BRANCH_HASH2,
+    BRANCH_HEAP,
+    BRANCH_LAST,
+    BRANCH_LAST_END,
+    BRANCH_MACHINE,
+    BRANCH_NODE,
+    BRANCH_START,
+    BRANCH_STATE,
+    BRANCH_TIMER,
+    BRANCH_TIMERS,
+    CASE,
+    CASE_COLUMN,
+    CASE_LIST,
+    CASE_OPTIONS,
+    CASE_OPTIONS_END,
+    CASE_REACH,
+    CASE_REST,
+    CASE_TYPE,
+    CASE_WIDTH,
+    DETECTOR,
+    DETECTOR_MISSING,
+    DETECTOR_POSITIONS,
+    DETECTOR_SLACK,
+    DETECTOR_WIDTH,
+    DETECTOR_WITHIN,
+    ENTRY,
+    ENTRY_MORE,
+    ENTRY_PLACE,
+    ENTRY_WIDTH,
+    IS_DUE,
+    KEY,
+    KEY_HEAD,
+    KEY_WIDTH,
+    MACHINE,
+    MACHINE_DETECTOR,
+    MACHINE_DROPS,
+    MACHINE_LISTS_AT,
+    MACHINE_ORDERED,
+    MACHINE_POSITIONS,
+    MACHINE_REGISTERS,
+    MACHINE_REGISTERS_AT,
+    MACHINE_SIDE,
+    MACHINE_SPLITS,
+    MACHINE_WIDTH,
+    NODE,
+    NODE_PARENT,
+    NODE_ROW,
+    NODE_STATE,
+    NODE_WIDTH,
+    OPTION,
+    OPTION_PROGRAM,
+    OPTION_REACH,
+    OPTION_STRONG,
+    OPTION_TARGET,
+    OPTION_WIDTH,
+    ORDER_ENDS,
+    PAIR_KEPT,
+    PAIR_LEFT,
+    PAIR_RIGHT,
+    PASSING,
+    REACH_ALL,
+    REACH_OWN,
+    REGISTER,
+    SET_FIXED,
+    SET_TIME,
+    SET_TIMER,
+    SET_WIDTH,
+    STAMP,
+    STATE,
+    STATE_AWAITS,
+    STATE_CASES,
+    STATE_CASES_END,
+    STATE_ENDS,
+    STATE_GOES_ON,
+    STATE_HEAD,
+    STATE_POSITION,
+    STATE_REGISTER,
+    STATE_SETS,
+    STATE_SETS_END,
+    STATE_STRONG,
+    STATE_WIDTH,
+    TAKEN,
+    TIMER,
+    TIMER_SET,
+    TRUTH,
+    TWIN,
+    WAS_TOLD,
+    WAY,
+    WAY_LIST,
+    WAY_WIDTH,
+)
+from cepheid.kernel.memory import append, ints, set_size, size, tags
+from cepheid.kernel.programs import FRAME_ROW, holds
+from cepheid.kernel.sides import add_match
+from cepheid.kernel.store import (
+    NEVER,
+    NOW,
+    ROW_CELLS,
+    ROW_END,
+    ROW_START,
+    ROW_TAGS,
+    WIDTH,
+    compare_rows,
+    scalar,
+)
+from cepheid.kernel.telling import (
+    begin_gathering,
+    chained,
+    frame_of_gathered,
+    gather,
+    name_of,
+    tell,
+)
+from cepheid.kernel.told import hash_of, is_fresh, remember_fresh
+from cepheid.kernel.values import MISSING, Ints
+
+# --- doors -------------------------------------------------------------------
+
+
+@compiled
+def visit(m: Ints, entry: int, row: int, type_: int) -> None:
+    """Show an event (or a pair, which is one) to one place: a start, or branches in a list."""
+    entries, line = ints(m, ENTRY), ENTRY_WIDTH * entry
+    kind, place, more = entries[line], entries[line + ENTRY_PLACE], entries[line + ENTRY_MORE]
+    if kind == AT_START:
+        if _decide(m, place, plain(NONE), more, row):
+            follow(m, place, plain(NONE), row, plain(NONE), plain(0))
+        return
+    case, number = more, 0
+    if kind == AT_STATE:
+        at = ints(m, STATE_HEAD)[place]
+    elif kind == AT_KEY:
+        at, number = _first_of_key(m, place, more, row), ints(m, WAY)[WAY_WIDTH * place + WAY_LIST]
+    else:
+        at = ints(m, ORDER_ENDS)[2 * place]
+    while at >= 0:
+        machine = ints(m, BRANCH)[at + BRANCH_MACHINE]
+        following = ints(m, BRANCH)[at + lists_at(m, machine) + 2 * number + 1]
+        if kind != AT_STATE:
+            column = more if kind == AT_KEY else NONE
+            case = _case_of(m, ints(m, BRANCH)[at + BRANCH_STATE], type_, number, column)
+        if case >= 0 and _decide(m, machine, at, case, row):
+            follow(m, machine, at, row, plain(NONE), plain(0))
+        at = following
+
+
+@compiled
+def _first_of_key(m: Ints, way: int, column: int, row: int) -> int:
+    """The first branch whose key the event has in a column, or -1."""
+    place = row * scalar(m, WIDTH) + column
+    tag, cell = key_of(int(tags(m, ROW_TAGS)[place]), ints(m, ROW_CELLS)[place])
+    if tag == MISSING:
+        return NONE
+    slot = KEY_WIDTH * find_key(m, way, tag, cell)
+    return int(ints(m, KEY)[slot + KEY_HEAD]) if ints(m, KEY)[slot] != 0 else NONE
+
+
+@inlined
+def _case_of(m: Ints, state: int, type_: int, number: int, column: int) -> int:
+    """What events of a type mean to a state, or -1 when they are outside of its domain.
+
+    Where branches were found by a key (the number of the list and the column), the case must be
+    one that goes by this key.
+    """
+    states, cases = ints(m, STATE), ints(m, CASE)
+    begin = states[STATE_WIDTH * state + STATE_CASES]
+    for case in range(begin, states[STATE_WIDTH * state + STATE_CASES_END]):
+        line = CASE_WIDTH * case
+        if cases[line + CASE_TYPE] == type_:
+            fits = cases[line + CASE_LIST] == number and cases[line + CASE_COLUMN] == column
+            return case if fits else NONE
+    return NONE
+
+
+# --- deciding ----------------------------------------------------------------
+
+
+@compiled
+def _decide(m: Ints, machine: int, at: int, case: int, row: int) -> bool:
+    """Whether an event decides about a branch (or, with -1, a start): it follows the last one, and
+    lies in the domain of the state. `TAKEN` are the transitions that it takes then.
+    """
+    strong = True
+    set_size(m, TAKEN, 0)
+    if at >= 0:
+        records = ints(m, BRANCH)
+        if is_doomed(m, machine, at, scalar(m, NOW)):
+            return True
+        strong = records[at + BRANCH_LAST_END] < ints(m, ROW_START)[row]
+        if not strong:
+            state = STATE_WIDTH * records[at + BRANCH_STATE]
+            if ints(m, STATE)[state + STATE_STRONG] or not _follows(m, at, row):
+                return False
+    cases, options = ints(m, CASE), ints(m, OPTION)
+    line = CASE_WIDTH * case
+    accepted, framed = False, REACH_OWN
+    for option in range(cases[line + CASE_OPTIONS], cases[line + CASE_OPTIONS_END]):
+        place = OPTION_WIDTH * option
+        program, reach = options[place + OPTION_PROGRAM], options[place + OPTION_REACH]
+        if program != ALWAYS:
+            if reach > framed:
+                _set_frame(m, machine, at, reach)
+                framed = reach
+            if not _is_true(m, machine, program, reach, row):
+                continue
+        accepted = True
+        if strong or not options[place + OPTION_STRONG]:
+            append(m, TAKEN, options[place + OPTION_TARGET])
+    rest, reach = cases[line + CASE_REST], cases[line + CASE_REACH]
+    if accepted or rest < 0:
+        return accepted or rest == ALWAYS
+    if reach > framed:
+        _set_frame(m, machine, at, reach)
+    return _is_true(m, machine, rest, reach, row)
+
+
+@inlined
+def _follows(m: Ints, at: int, row: int) -> bool:
+    """Whether an event follows the last one of a branch in the total order."""
+    records = ints(m, BRANCH)
+    end, last_end = ints(m, ROW_END)[row], records[at + BRANCH_LAST_END]
+    if end != last_end:
+        return bool(end > last_end)
+    last = records[at + BRANCH_LAST]
+    if last == TIMER:
+        # A timer is a point that comes before all else of its instant that is known later.
+        return bool(ints(m, ROW_START)[row] == end)
+    return compare_rows(m, last, row) < 0
+
+
+@inlined
+def is_doomed(m: Ints, machine: int, at: int, now: int) -> bool:
+    """Whether a branch is too old to be within the rule's time any more.
+
+    What comes from now on ends now or later, but for composite events that are told late. Only
+    timers, which have no end in the match, can still complete what is old.
+    """
+    line = MACHINE_WIDTH * machine
+    if not ints(m, MACHINE)[line + MACHINE_DROPS]:
+        return False
+    detector = DETECTOR_WIDTH * ints(m, MACHINE)[line + MACHINE_DETECTOR]
+    detectors, records = ints(m, DETECTOR), ints(m, BRANCH)
+    lasts = detectors[detector + DETECTOR_WITHIN] + detectors[detector + DETECTOR_SLACK]
+    return bool(now - records[at + BRANCH_START] > lasts and records[at + BRANCH_HEAP] < 0)
+
+
+@compiled
+def _is_true(m: Ints, machine: int, program: int, reach: int, row: int) -> bool:
+    """Whether a condition holds; one that speaks of the event alone is computed once for it."""
+    detector = DETECTOR_WIDTH * ints(m, MACHINE)[MACHINE_WIDTH * machine + MACHINE_DETECTOR]
+    missing = ints(m, DETECTOR)[detector + DETECTOR_MISSING] != 0
+    place, known = 2 * program + (1 if missing else 0), 2 * ints(m, PASSING)[STAMP]
+    if reach == REACH_OWN and ints(m, TRUTH)[place] >= known:
+        return bool(ints(m, TRUTH)[place] & 1)
+    truth = holds(m, program, row, missing)
+    if reach == REACH_OWN:
+        ints(m, TRUTH)[place] = known + (1 if truth else 0)
+    return truth
+
+
+@compiled
+def _set_frame(m: Ints, machine: int, at: int, reach: int) -> None:
+    """Let programs speak of the events of a branch: the latest ones, or all."""
+    line = MACHINE_WIDTH * machine
+    machines, frame = ints(m, MACHINE), ints(m, FRAME_ROW)
+    if reach == REACH_ALL:
+        detector = machines[line + MACHINE_DETECTOR]
+        count = ints(m, DETECTOR)[DETECTOR_WIDTH * detector + DETECTOR_POSITIONS]
+        begin_gathering(m)
+        if at >= 0:
+            gather(m, ints(m, BRANCH)[at + BRANCH_NODE])
+        frame_of_gathered(m, count, True)
+        return
+    positions = machines[line + MACHINE_POSITIONS]
+    registers = at + machines[line + MACHINE_REGISTERS_AT]
+    for number in range(machines[line + MACHINE_REGISTERS]):
+        position = ints(m, REGISTER)[positions + number]
+        frame[position] = ints(m, BRANCH)[registers + number] if at >= 0 else NONE
+
+
+# --- moving ------------------------------------------------------------------
+
+
+@compiled
+def follow(m: Ints, machine: int, at: int, row: int, timer: int, time: int) -> None:
+    """Follow every transition in `TAKEN` with an event, or (row -1) with a timer.
+
+    The branch itself goes on with the last transition that leads on; others are copies of it, in
+    front of it, so that branches stay in the order of the transitions. A branch that does not go
+    on is gone.
+    """
+    count, lasting = size(m, TAKEN), NONE
+    for number in range(count):
+        target = STATE_WIDTH * ints(m, TAKEN)[number]
+        if ints(m, STATE)[target + STATE_GOES_ON]:
+            lasting = number
+    line = MACHINE_WIDTH * machine
+    side, ordered = ints(m, MACHINE)[line + MACHINE_SIDE], ints(m, MACHINE)[line + MACHINE_ORDERED]
+    node, start, end, one, other, flags = plain(NONE), NEVER, -NEVER, 0, 0, 0
+    if at >= 0:
+        records = ints(m, BRANCH)
+        node, flags = records[at + BRANCH_NODE], records[at + BRANCH_FLAGS]
+        start, end = records[at + BRANCH_START], records[at + BRANCH_END]
+        one, other = records[at + BRANCH_HASH], records[at + BRANCH_HASH2]
+    if row >= 0:
+        flags &= ~WAS_TOLD
+        start, end = min(start, ints(m, ROW_START)[row]), max(end, ints(m, ROW_END)[row])
+        time = ints(m, ROW_END)[row]
+    if count > 1:
+        flags |= TWIN
+    if is_too_long(m, machine, start, end):
+        count = 0
+    survives = False
+    for number in range(count):
+        state, stays = ints(m, TAKEN)[number], number == lasting and at >= 0
+        place, known = STATE_WIDTH * state, flags
+        grown = _grown(m, node, row, state)
+        hash1, hash2 = one, other
+        if row >= 0 and ints(m, MACHINE)[line + MACHINE_SPLITS]:
+            more, most = hash_of(m, name_of(m, row, state), row)
+            hash1, hash2 = one + more, other + most
+        if ints(m, STATE)[place + STATE_ENDS]:
+            if side >= 0:
+                hold(m, grown)
+                add_match(m, side, grown, start, end)
+            elif tell(m, machine, grown, plain(NONE), start, end, hash1, hash2, flags):
+                known |= WAS_TOLD
+        if not ints(m, STATE)[place + STATE_GOES_ON]:
+            release(m, grown)
+            continue
+        to = at if stays else _copied(m, machine, at)
+        records = ints(m, BRANCH)
+        before = records[to + BRANCH_STATE] if stays else NONE
+        records[to + BRANCH_STATE], records[to + BRANCH_NODE] = state, grown
+        records[to + BRANCH_START], records[to + BRANCH_END] = start, end
+        records[to + BRANCH_HASH], records[to + BRANCH_HASH2] = hash1, hash2
+        records[to + BRANCH_FLAGS] = known
+        records[to + BRANCH_LAST], records[to + BRANCH_LAST_END] = row, time
+        if row < 0:
+            records[to + BRANCH_LAST] = TIMER
+            drop_timer(m, to, timer)
+        else:
+            _bind(m, machine, to, grown, row, state)
+        _set_timers(m, to, state)
+        if not ordered and known & TWIN and _is_double(m, to):
+            release(m, grown)
+            if not stays:
+                free_branch(m, to)
+            continue
+        if not ordered:
+            relink(m, to, before, state)
+        elif not stays:
+            join_order(m, to, at)
+        wait_for_timers(m, to)
+        survives = survives or stays
+    if at >= 0:
+        release(m, node)
+        if not survives:
+            free_branch(m, at)
+
+
+@inlined
+def is_too_long(m: Ints, machine: int, start: int, end: int) -> bool:
+    """Whether a match with such an interval is good for nothing."""
+    line = MACHINE_WIDTH * machine
+    detector = DETECTOR_WIDTH * ints(m, MACHINE)[line + MACHINE_DETECTOR]
+    return bool(
+        ints(m, MACHINE)[line + MACHINE_DROPS]
+        and end - start > ints(m, DETECTOR)[detector + DETECTOR_WITHIN]
+    )
+
+
+@compiled
+def _grown(m: Ints, node: int, row: int, target: int) -> int:
+    """What a branch is made of with one event more; a pair brings all of its own, a timer none."""
+    if row < 0:
+        hold(m, node)
+        return node
+    passing = ints(m, PASSING)
+    if passing[PAIR_LEFT] < 0:
+        return new_node(m, node, row, target)
+    hold(m, node)
+    left = chained(m, node, passing[PAIR_LEFT])
+    return chained(m, left, passing[PAIR_RIGHT])
+
+
+@compiled
+def _copied(m: Ints, machine: int, at: int) -> int:
+    """A branch with the timers and registers of another one, in no list."""
+    to = new_branch(m, machine)
+    if at >= 0:
+        records = ints(m, BRANCH)
+        length = ints(m, MACHINE)[MACHINE_WIDTH * machine + MACHINE_LISTS_AT] - BRANCH_TIMERS
+        for place in range(BRANCH_TIMERS, BRANCH_TIMERS + length):
+            records[to + place] = records[at + place]
+    return to
+
+
+@compiled
+def _bind(m: Ints, machine: int, at: int, node: int, row: int, target: int) -> None:
+    """Note the latest events under the labels that filters speak of."""
+    records = ints(m, BRANCH)
+    registers = at + ints(m, MACHINE)[MACHINE_WIDTH * machine + MACHINE_REGISTERS_AT]
+    if ints(m, PASSING)[PAIR_LEFT] < 0:
+        register = ints(m, STATE)[STATE_WIDTH * target + STATE_REGISTER]
+        if register >= 0:
+            records[registers + register] = row
+        return
+    ints(m, PASSING)[PAIR_KEPT] = 1
+    positions = ints(m, MACHINE)[MACHINE_WIDTH * machine + MACHINE_POSITIONS]
+    for register in range(ints(m, MACHINE)[MACHINE_WIDTH * machine + MACHINE_REGISTERS]):
+        position = ints(m, REGISTER)[positions + register]
+        records[registers + register] = _latest(m, node, position)
+
+
+@compiled
+def _latest(m: Ints, node: int, position: int) -> int:
+    """The newest event of a chain under a label, or -1."""
+    nodes, states = ints(m, NODE), ints(m, STATE)
+    while node >= 0:
+        state = nodes[NODE_WIDTH * node + NODE_STATE]
+        if states[STATE_WIDTH * state + STATE_POSITION] == position:
+            return int(nodes[NODE_WIDTH * node + NODE_ROW])
+        node = nodes[NODE_WIDTH * node + NODE_PARENT]
+    return NONE
+
+
+@compiled
+def _set_timers(m: Ints, at: int, state: int) -> None:
+    """Let the timers run that a state sets; a fixed time in the past never comes."""
+    states, sets = ints(m, STATE), ints(m, TIMER_SET)
+    line = STATE_WIDTH * state
+    for number in range(states[line + STATE_SETS], states[line + STATE_SETS_END]):
+        timer, time = sets[SET_WIDTH * number + SET_TIMER], sets[SET_WIDTH * number + SET_TIME]
+        drop_timer(m, at, timer)
+        if not sets[SET_WIDTH * number + SET_FIXED]:
+            add_timer(m, at, timer, scalar(m, NOW) + time)
+        elif time >= scalar(m, NOW):
+            add_timer(m, at, timer, time)
+
+
+@compiled
+def _is_double(m: Ints, at: int) -> bool:
+    """Whether a twin is in the same state with the same events and timers; one of them is enough.
+
+    Without this, an event that fits two transitions doubles the branches each time.
+    """
+    records = ints(m, BRANCH)
+    one, other = records[at + BRANCH_HASH], records[at + BRANCH_HASH2]
+    salt = mixed(records[at + BRANCH_LAST_END] ^ mixed(~records[at + BRANCH_STATE]))
+    timers = at + BRANCH_TIMER
+    for place in range(timers, timers + 2 * records[at + BRANCH_TIMERS]):
+        salt = mixed(salt ^ records[place])
+    if is_fresh(m, one ^ salt, other ^ salt):
+        return True
+    remember_fresh(m, one ^ salt, other ^ salt)
+    return False
+
+
+# --- timers ------------------------------------------------------------------
+
+
+@compiled
+def take_timer(m: Ints, at: int, now: int) -> tuple[int, int]:
+    """The first timer that is due and for which a branch waits, and its time.
+
+    `TAKEN` are the transitions that it takes.
+    """
+    records = ints(m, BRANCH)
+    records[at + BRANCH_FLAGS] &= ~IS_DUE
+    state, timer, time = records[at + BRANCH_STATE], plain(NONE), now + 1
+    timers = at + BRANCH_TIMER
+    for place in range(timers, timers + 2 * records[at + BRANCH_TIMERS], 2):
+        if records[place + 1] < time and is_awaited(m, state, records[place]):
+            timer, time = records[place], records[place + 1]
+    base = ints(m, STATE)[STATE_WIDTH * state + STATE_AWAITS] + timer
+    set_size(m, TAKEN, 0)
+    for number in range(ints(m, AWAIT)[2 * base], ints(m, AWAIT)[2 * base + 1]):
+        append(m, TAKEN, ints(m, AWAIT_TARGET)[number])
+    return timer, time
