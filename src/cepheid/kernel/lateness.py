@@ -46,7 +46,8 @@ class Lateness:
         return self._facts[number]
 
 
-def _own(rule: Rule) -> int:
+def own_lateness(rule: Rule) -> int:
+    """How late a rule may tell what is complete, because it waits for timers."""
     timings = list(find(rule, Timing))
     if any(timing.duration is None for timing in timings):
         return NEVER
