@@ -128,7 +128,7 @@ def test_a_bad_record_is_told_with_its_position(
 ) -> None:
     good: dict[str, Any] = {"type": "A", "ts": START if unit is None else 1}
     with pytest.raises(EventError, match=f"(?s)event at position 1: .*{message}"):
-        RULES.detect([good, record], unit=unit)  # type: ignore[list-item]  # what is tested
+        RULES.detect([good, record], unit=unit)
 
 
 def test_an_unknown_unit_is_told() -> None:
@@ -141,7 +141,7 @@ def test_an_unknown_unit_is_told() -> None:
 @pytest.mark.parametrize("events", ["Temp@1", 5, {"type": "A"}, iter([])])
 def test_events_must_be_a_list(events: object) -> None:
     with pytest.raises(EventError, match="events must be a list of Events or dictionaries"):
-        RULES.detect(events)  # type: ignore[call-overload]  # what is tested
+        RULES.detect(events)
 
 
 def test_no_events_give_nothing() -> None:

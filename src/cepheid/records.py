@@ -105,16 +105,16 @@ def check_event(event: Event, schema: Schema) -> None:
 
 def to_record(event: CompositeEvent, clock: Clock) -> dict[str, Any]:
     """A composite event as a dictionary."""
-    record: dict[str, Any] = {
+    own: dict[str, Any] = {
         "id": event.id,
         "type": event.type,
         "ts": clock.write(event.end),
         "start": clock.write(event.start),
         "rule": event.rule,
     }
-    record.update(event.attributes)
-    record["events"] = list(_constituents(event, clock))
-    return record
+    events = {"events": list(_constituents(event, clock))}
+    # An attribute of such a name does not hide the field.
+    return {**own, **event.attributes, **own, **events}
 
 
 def _constituents(event: CompositeEvent, clock: Clock) -> Iterable[dict[str, Any]]:

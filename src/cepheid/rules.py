@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
-from cepheid.algebra import Rule
+from cepheid.algebra import Collection, Detector, Rule
 from cepheid.automaton import compile_rule, draw_svg, explained
 from cepheid.check import check
 from cepheid.errors import EventError, Problem, Report, RuleError, Source, Span, did_you_mean
@@ -17,7 +17,6 @@ from cepheid.languages import LANGUAGES, Language
 from cepheid.languages.lowering import Context
 from cepheid.languages.reading import TEXT_LIMIT
 from cepheid.literals import parse_schema
-from cepheid.oracle import evaluate
 from cepheid.records import Clock, from_records, to_record
 
 if TYPE_CHECKING:
@@ -72,30 +71,69 @@ class Rules:
         failures: bool = False,
     ) -> list[dict[str, Any]]: ...
 
+    @overload
     def detect(
         self,
-        events: Sequence[Event] | Sequence[Mapping[str, Any]],
+        events: Any,  # noqa: ANN401 (a table of any library)
         *,
         unit: str | None = None,
         until: int | datetime | None = None,
         failures: bool = False,
-    ) -> list[CompositeEvent] | list[dict[str, Any]]:
-        """Everything that the rules find in a list of events, as the same kind of list.
+    ) -> Any: ...  # noqa: ANN401 (the same kind of table)
 
-        Events are `Event`s, whose times are microseconds, or dictionaries with `type`, `ts` and
-        attributes, where integer times need a `unit`. `until` is a time of the same form and lets
-        time go on after the last event; `failures` adds the failure events of runs.
+    def detect(
+        self,
+        events: Any,
+        *,
+        unit: str | None = None,
+        until: int | datetime | None = None,
+        failures: bool = False,
+    ) -> Any:
+        """Everything that the rules find in events, in the same form, in the order of time.
+
+        Events are a table of pandas, polars or pyarrow with columns `type`, `ts` and attributes, a
+        mapping from types to such tables, or a list of dictionaries of that form, where integer
+        times need a `unit`; or a list of `Event`s, whose times are microseconds. `until` is a time
+        of the same form and lets time go on after the last event; `failures` adds the failure
+        events of runs.
         """
-        if not isinstance(events, Sequence) or isinstance(events, str):
+        if isinstance(events, Sequence) and not isinstance(events, str):
+            return self._detect_list(events, unit, until, failures)
+        from cepheid.tables.frames import is_table
+
+        if not is_table(events):
             raise EventError(
-                f"events must be a list of Events or dictionaries; got {type(events).__name__}"
+                "events must be a list of Events or dictionaries, a table, or a mapping from types "
+                f"to tables; got {type(events).__name__}"
             )
+        from cepheid.tables.detecting import detect_table
+
+        clock = Clock.of(unit)
+        return detect_table(self.rules, self.schema, events, clock, until=until, failures=failures)
+
+    def _detect_list(
+        self,
+        events: Sequence[Event | Mapping[str, Any]],
+        unit: str | None,
+        until: int | datetime | None,
+        failures: bool,
+    ) -> list[CompositeEvent] | list[dict[str, Any]]:
         as_events = all(isinstance(event, Event) for event in events)
         clock = Clock.of("us" if as_events and unit is None else unit)
         given = from_records(events, clock, self.schema)
         end = None if until is None else clock.read(until)
-        found = evaluate(self.rules, given, schema=self.schema, until=end, failures=failures).events
-        return list(found) if as_events else [to_record(event, clock) for event in found]
+        if any(isinstance(rule.pattern, Collection | Detector) for rule in self.rules):
+            # The kernel does not know these patterns yet.
+            from cepheid.oracle import evaluate
+
+            told = evaluate(
+                self.rules, given, schema=self.schema, until=end, failures=failures
+            ).events
+            return list(told) if as_events else [to_record(event, clock) for event in told]
+        from cepheid.tables.detecting import detect_events
+
+        found = detect_events(self.rules, self.schema, given, until=end, failures=failures)
+        return found if as_events else [to_record(event, clock) for event in found]
 
     def engine(
         self,

@@ -6,18 +6,16 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import Any
 
-from cepheid.algebra import Rule, input_types
-from cepheid.events import CompositeEvent, Event, Kind, Order, Schema
+from cepheid.algebra import Rule
+from cepheid.events import CompositeEvent, Event, Order, Schema
 from cepheid.kernel.columns import Batch
 from cepheid.kernel.found import Found
 from cepheid.kernel.kernel import Kernel
-from cepheid.kernel.registry import FAILURE
 from cepheid.records import Clock
 from cepheid.tables.arrow import kind
 from cepheid.tables.encode import Encoding
 from cepheid.tables.frames import give
 from cepheid.tables.order import ordering
-from cepheid.tables.outputs import ANY, output_kinds
 from cepheid.tables.payload import Payload
 from cepheid.tables.reading import Reading, read
 from cepheid.tables.results import Results
@@ -31,6 +29,7 @@ class Detection:
     """Rules in a kernel of their own, with what they find."""
 
     def __init__(self, rules: Sequence[Rule], schema: Schema, *, failures: bool) -> None:
+        self._failures = failures
         self.kernel = Kernel(failures=failures)
         numbered = dict(zip(self.kernel.deploy(rules), rules, strict=True))
         self.payload = Payload(self.kernel.encoder, numbered, schema)
@@ -45,7 +44,8 @@ class Detection:
     def _take(self, portions: Iterable[Found]) -> None:
         for found in portions:
             self.payload.add_found(found)
-            self.results.add(found)
+            if self._failures or not found.failure:  # others may only be what rules listen to
+                self.results.add(found)
         self.payload.add_ticks(*self.kernel.take_ticks())
 
 
@@ -82,7 +82,8 @@ def detect_table(
     """Everything that rules find in a table of events, as the same kind of table."""
     reading = read(events, clock, schema)
     detection = Detection(rules, schema, failures=failures)
-    form = _form(rules, reading, schema, failures=failures)
+    ids = {kind(array) for array in reading.table.ids}
+    form = Form.of(rules, reading.times, reading.kinds, ids, failures=failures)
     end = None if until is None else reading.times.clock.read(until)
     _run(detection, reading, schema, end)
     return give(write(detection.results, detection.payload, form), reading.frame)
@@ -103,25 +104,3 @@ def _run(detection: Detection, reading: Reading, schema: Schema, until: int | No
 def _portions(count: int) -> Iterator[tuple[int, int]]:
     for begin in range(0, count, PORTION):
         yield begin, min(count, begin + PORTION)
-
-
-def _form(rules: Sequence[Rule], reading: Reading, schema: Schema, *, failures: bool) -> Form:
-    inputs = dict(reading.kinds)
-    for type_, declared in schema.items():
-        given = inputs.get(type_, inputs.get(ANY, {}))
-        inputs[type_] = {name: own or declared.get(name) for name, own in given.items()}
-    kinds = output_kinds(rules, inputs)
-    if failures:
-        kinds.setdefault("reason", Kind.STRING)
-    return Form(reading.times.exact(rules), kinds, _id_kind(rules, reading))
-
-
-def _id_kind(rules: Sequence[Rule], reading: Reading) -> Kind:
-    """Ids of composite events are texts; others stay what they are."""
-    outputs = {FAILURE, *(rule.output.type for rule in rules)}
-    if any(outputs.intersection(input_types(rule)) for rule in rules):
-        return Kind.STRING
-    found = {kind(array) for array in reading.table.ids}
-    if found == {Kind.INT, Kind.DOUBLE}:
-        return Kind.DOUBLE
-    return found.pop() if len(found) == 1 else Kind.STRING

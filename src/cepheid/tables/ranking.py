@@ -38,8 +38,8 @@ def ranks(payload: Payload, origins: Ints, level: int = 0) -> Ints:
 
 def _ranked(payload: Payload, origins: Ints, level: int) -> Ints:
     starts, ends, depths = payload.spans(origins)
-    ties = Ties(np.arange(len(origins)), np.zeros(len(origins), np.int64))
-    ties.refine(ends, starts, depths)
+    ties = Ties.by(ends)
+    refine_rows(ties, np.arange(len(origins)), [starts, depths])
     if ties:
         outside, own = depths[ties.rows] == 0, origins[ties.rows]
         keys = (_beside_ticks(payload, own), payload.leaders(own))

@@ -46,9 +46,12 @@ def read(events: object, clock: Clock, schema: Schema) -> Reading:
     if isinstance(events, Mapping):
         return _read_mapping(events, clock, schema)
     columns = columns_of(events)
+    types = _types(_needed(columns, "type"))
     times = Times.of(_needed(columns, "ts"), clock)
-    table = _table(columns, _types(_needed(columns, "type")), times, schema)
-    return Reading(table, frame_of(events), times, {ANY: _kinds(columns, table)})
+    table = _table(columns, types, times, schema)
+    kinds = _kinds(columns, table, {})
+    of_type = {type_: _kinds(columns, table, declared) for type_, declared in schema.items()}
+    return Reading(table, frame_of(events), times, {ANY: kinds, **of_type})
 
 
 def _read_mapping(tables: Mapping[Any, object], clock: Clock, schema: Schema) -> Reading:
@@ -66,17 +69,18 @@ def _read_mapping(tables: Mapping[Any, object], clock: Clock, schema: Schema) ->
             columns = columns_of(table)
             times = times or Times.of(_needed(columns, "ts"), clock)
             own = _table(columns, _types_of(str(type_), columns), times, schema)
-            found[str(type_)], kinds[str(type_)] = own, _kinds(columns, own)
+            declared = schema.get(str(type_), {})
+            found[str(type_)], kinds[str(type_)] = own, _kinds(columns, own, declared)
         except EventError as error:
             raise EventError(f"table {type_}: {error}") from None
     assert times is not None  # noqa: S101 (there is at least one table)
     return Reading(concat(list(found.values())), frames[0], times, kinds)
 
 
-def _kinds(columns: Mapping[str, Array], table: Table) -> Kinds:
-    """The kinds of attributes; that of a column without any value is not known."""
+def _kinds(columns: Mapping[str, Array], table: Table, declared: Mapping[str, Kind]) -> Kinds:
+    """The kinds of attributes; that of a column without any value is the one that is declared."""
     return {
-        name: None if pa.types.is_null(columns[name].type) else kind(array)
+        name: declared.get(name) if pa.types.is_null(columns[name].type) else kind(array)
         for name, array in table.columns
     }
 

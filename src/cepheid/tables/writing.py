@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from cepheid.algebra import Rule, input_types
 from cepheid.events import Kind
+from cepheid.kernel.registry import FAILURE
 from cepheid.tables.arrow import Array, Ints, kind, pa, pc, strings
 from cepheid.tables.cells import column
 from cepheid.tables.ids import written
 from cepheid.tables.mixing import identify
+from cepheid.tables.outputs import Kinds, output_kinds
 from cepheid.tables.parts import Parts, distinct
 from cepheid.tables.payload import Payload
 from cepheid.tables.results import Matches, Ordered, Results
@@ -35,6 +38,34 @@ class Form:
     times: Times
     attributes: Mapping[str, Kind | None]
     id_kind: Kind
+
+    @staticmethod
+    def of(
+        rules: Sequence[Rule],
+        times: Times,
+        inputs: Mapping[str, Kinds],
+        ids: Collection[Kind],
+        *,
+        failures: bool,
+    ) -> Form:
+        """The form for what rules find in events, given their columns and the kinds of their ids.
+
+        It follows from what is given here alone, so that an empty result has it too.
+        """
+        kinds = output_kinds(rules, inputs)
+        if failures:
+            kinds.setdefault("reason", Kind.STRING)
+        return Form(times.exact(rules), kinds, _id_kind(rules, ids))
+
+
+def _id_kind(rules: Sequence[Rule], ids: Collection[Kind]) -> Kind:
+    """Ids of composite events are texts; where none are constituents, others stay what they are."""
+    outputs = {FAILURE, *(rule.output.type for rule in rules)}
+    if any(outputs.intersection(input_types(rule)) for rule in rules):
+        return Kind.STRING
+    if set(ids) == {Kind.INT, Kind.DOUBLE}:
+        return Kind.DOUBLE
+    return next(iter(ids)) if len(ids) == 1 else Kind.STRING
 
 
 def write(results: Results, payload: Payload, form: Form) -> Any:  # noqa: ANN401 (a table of Arrow)
