@@ -183,18 +183,25 @@ def test_families_give_what_the_oracle_gives(
     relation=st.sampled_from(["<", "<=", ">", ">=", "="]),
     constants=st.lists(st.integers(0, 6), min_size=2, max_size=6),
     values=st.lists(st.one_of(st.none(), st.integers(0, 6)), min_size=4, max_size=16),
+    consuming=st.booleans(),
     cut=cuts,
 )
 def test_policies_choose_for_every_member_of_a_family(
-    policy: str, relation: str, constants: list[int], values: list[int | None], cut: list[int]
+    policy: str,
+    relation: str,
+    constants: list[int],
+    values: list[int | None],
+    consuming: bool,
+    cut: list[int],
 ) -> None:
     text = "\n".join(
         f"Rule R{index} define F{index}(v: int) from B() and "
         f"{policy} A(v {relation} {constant}) within 9 s from B where v = A.v"
+        + (" consuming A" if consuming else "")
         for index, constant in enumerate(constants)
     )
     rules = cepheid.load(text, language="tesla").rules
-    if policy == "each" or relation != "=":
+    if policy == "each" or (relation != "=" and not (consuming and policy == "first")):
         assert len(families(rules)) == 1
     events = [
         Event(
@@ -203,6 +210,33 @@ def test_policies_choose_for_every_member_of_a_family(
         for at, v in enumerate(values)
     ]
     assert_equal_to_the_oracle(rules, events, 40 * SECOND, cut)
+
+
+@pytest.mark.property
+@given(
+    constants=st.lists(st.integers(0, 200), min_size=66, max_size=70),
+    values=st.lists(st.one_of(st.none(), st.integers(0, 200)), min_size=4, max_size=7),
+    policy=st.sampled_from(["each", "last"]),
+)
+def test_large_families_consume_for_every_member(
+    constants: list[int], values: list[int | None], policy: str
+) -> None:
+    """More members than fit into one word of bits."""
+    text = "\n".join(
+        f"Rule R{index} define F{index}(v: int, w: int) from B() and "
+        f"{policy} A(v > {constant}) within 9 s from B and each A(v > 3) as C within 5 s from A "
+        "where v = A.v and w = C.v consuming A"
+        for index, constant in enumerate(constants)
+    )
+    rules = cepheid.load(text, language="tesla").rules
+    assert len(families(rules)) == 1
+    events = [
+        Event(
+            "B" if v is None else "A", at * SECOND, at * SECOND, {} if v is None else {"v": v}, at
+        )
+        for at, v in enumerate(values)
+    ]
+    assert_equal_to_the_oracle(rules, events, 40 * SECOND, [7])
 
 
 def with_constant(rule: Rule, place: int, value: Value) -> Rule:

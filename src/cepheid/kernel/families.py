@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from cepheid.algebra import (
+    Aggregate,
     Attribute,
     Comparison,
     Component,
@@ -24,6 +25,7 @@ from cepheid.algebra import (
     Tree,
     conjunction,
     conjuncts,
+    find,
 )
 from cepheid.events import Value, kind_of
 
@@ -60,11 +62,12 @@ def _skeleton(rule: Rule) -> tuple[Rule, dict[Place, Value]]:
     assert isinstance(tree, Tree)  # noqa: S101 (the caller chose the strategy)
     constants: dict[Place, Value] = {}
     components = []
+    free = not rule.consuming or _consumes_plainly(rule, tree)
     for at, part in enumerate(tree.components):
         tests = []
         for index, condition in enumerate(conjuncts(part.predicate.filter)):
             held, value = _hollowed(condition, own=True)
-            if value is not None and not rule.consuming and _may_vary(part, at, held):
+            if value is not None and free and _may_vary(part, at, held):
                 constants[at, index] = value
                 tests.append(held)
             else:
@@ -74,7 +77,7 @@ def _skeleton(rule: Rule) -> tuple[Rule, dict[Place, Value]]:
     conditions = []
     for index, condition in enumerate(tree.conditions):
         held, value = _hollowed(condition, own=False)
-        keep = value is None or bool(rule.consuming)
+        keep = value is None or not free
         conditions.append(condition if keep else held)
         if not keep and value is not None:
             constants[-1, index] = value
@@ -98,6 +101,28 @@ def _hollowed(condition: Expression, *, own: bool) -> tuple[Expression, Value | 
     if not kind_of(right.value).numeric:
         return condition, None
     return Comparison(relation, left, HOLE), right.value
+
+
+def _consumes_plainly(rule: Rule, tree: Tree) -> bool:
+    """Whether events can be taken away from some members of a family and not from others.
+
+    Each component must choose each event or the last one, and nothing that is looked for besides
+    may be among what is consumed.
+    """
+    chosen = all(
+        part.selection.policy is Policy.EACH
+        or (part.selection.policy is Policy.LAST and part.selection.count == 1)
+        for part in tree.components[1:]
+    )
+    consumed = {
+        type_
+        for part in tree.components
+        if part.label in rule.consuming
+        for type_ in part.predicate.types
+    }
+    besides = [negation.predicate for negation in tree.negations]
+    besides += [aggregate.predicate for aggregate in find(rule, Aggregate)]
+    return chosen and not any(consumed & set(predicate.types) for predicate in besides)
 
 
 def _may_vary(part: Component, at: int, held: Expression) -> bool:

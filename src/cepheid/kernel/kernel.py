@@ -12,6 +12,7 @@ from cepheid.algebra import Collection, Detector, Rule, Run, Tree, input_types
 from cepheid.errors import LimitError
 from cepheid.kernel.columns import Batch, Encoder
 from cepheid.kernel.found import Found, drained
+from cepheid.kernel.lateness import Lateness
 from cepheid.kernel.lazy import mark_trees, move_trees
 from cepheid.kernel.memory import Memory
 from cepheid.kernel.plan import TreePlans
@@ -100,6 +101,7 @@ class Kernel:
         self._trees = TreePlans(self.registry)
         self._runs = RunPlans(self.registry)
         self._used: set[type] = set()
+        self._lateness = Lateness()
         self._ranked = -1
         scalars = [0] * SCALAR_COUNT
         scalars[DEPTH_LIMIT], scalars[NOW] = depth_limit, -NEVER
@@ -145,6 +147,7 @@ class Kernel:
 
     def _write(self) -> None:
         """Put all tables into the memory; the state stays."""
+        self.registry.late = self._lateness.by_type(self.registry.rules)
         self._trees.write(self._memory)
         self._runs.write(self._memory)
         self.registry.write(self._memory)

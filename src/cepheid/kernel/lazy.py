@@ -7,8 +7,13 @@ carries the range of a family's members for which it is still good.
 
 from __future__ import annotations
 
+import numpy as np
+from numba.cpython.unsafe.numbers import trailing_zeros
+
 from cepheid.kernel.compiled import compiled, inlined
 from cepheid.kernel.matches import (
+    MATCH_HIGH,
+    MATCH_LOW,
     MATCH_ROW,
     MATCH_ROWS,
     add_constituent,
@@ -17,10 +22,11 @@ from cepheid.kernel.matches import (
     open_match,
 )
 from cepheid.kernel.members import members, members_of_row
-from cepheid.kernel.memory import append, grow, ints, set_size, size, tags
+from cepheid.kernel.memory import append, capacity, grow, ints, set_size, size, tags
 from cepheid.kernel.probes import bounds, compute, exists, newest
 from cepheid.kernel.programs import FRAME_HIGH, FRAME_LOW, FRAME_ROW, holds, value_of
 from cepheid.kernel.stacks import (
+    CONSUMED_BITS,
     ENTRY,
     ENTRY_BEFORE,
     ENTRY_HIGH,
@@ -35,11 +41,14 @@ from cepheid.kernel.stacks import (
     STACK_WIDTH,
     SUFFIX,
     consume,
+    find_consumed,
     is_consumed,
     key_of,
     mark_stacks,
+    move_consumed,
     move_stacks,
     push,
+    range_bits,
 )
 from cepheid.kernel.store import (
     MOVED,
@@ -73,6 +82,7 @@ from cepheid.kernel.tables import (
     NARROW_PROGRAM,
     NARROW_WIDTH,
     NARROWED,
+    OPEN,
     PICK_BEGIN,
     PICK_END,
     PICK_HIGH,
@@ -106,6 +116,7 @@ from cepheid.kernel.tables import (
     TREE_MEMBERS,
     TREE_MISSING,
     TREE_SIZE,
+    TREE_SPLIT,
     TREE_WIDTH,
     TREE_WITHIN,
     TREES_BEGIN,
@@ -212,7 +223,11 @@ def _descend(m: Ints, tree: int, begin: int, width: int) -> None:
     begins, ends = ints(m, PICK_BEGIN), ints(m, PICK_END)
     ends[0] = 0
     depth = 1
-    _pick(m, tree, begin, depth)
+    left = ints(m, TREE)[TREE_WIDTH * tree + TREE_SPLIT] == 1
+    if left:
+        _pick_left(m, tree, begin, depth)
+    else:
+        _pick(m, tree, begin, depth)
     while depth > 0:
         at = begins[depth]
         if at == ends[depth]:
@@ -232,7 +247,10 @@ def _descend(m: Ints, tree: int, begin: int, width: int) -> None:
         else:
             depth += 1
             lows[depth], highs[depth] = lows[depth - 1], highs[depth - 1]
-            _pick(m, tree, begin, depth)
+            if left:
+                _pick_left(m, tree, begin, depth)
+            else:
+                _pick(m, tree, begin, depth)
 
 
 @compiled
@@ -303,6 +321,99 @@ def _pick(m: Ints, tree: int, begin: int, depth: int) -> None:
     elif policy == FIRST:
         _cover_from_oldest(m, start, at, cover, open_low, open_high)
     ints(m, PICK_BEGIN)[depth], ints(m, PICK_END)[depth] = start, at
+
+
+@inlined
+def _words(m: Ints, tree: int) -> int:
+    """How many words hold a bit for every member."""
+    return (int(ints(m, TREE)[TREE_WIDTH * tree + TREE_MEMBERS]) + 63) // 64
+
+
+@compiled
+def _pick_left(m: Ints, tree: int, begin: int, depth: int) -> None:
+    """The candidates of a component of a family that consumes, newest first.
+
+    An event may be gone for some members and not for others; it is picked for what is left, in
+    ranges. With `last`, `OPEN` has a bit for every member that has not got its event yet. What is
+    gone for all members is taken out of the list, which belongs to this tree alone.
+    """
+    component = ints(m, COMPONENT)[
+        COMPONENT_WIDTH * (begin + depth) : COMPONENT_WIDTH * (begin + depth + 1)
+    ]
+    probe, last = component[COMPONENT_PROBE], component[COMPONENT_POLICY] == LAST
+    steps, steps_end = component[CANDIDATE_BEGIN], component[CANDIDATE_END]
+    words = _words(m, tree)
+    low, high = bounds(m, probe)
+    for word in range(words):
+        bits = range_bits(ints(m, FRAME_LOW)[depth - 1], ints(m, FRAME_HIGH)[depth - 1], word)
+        ints(m, OPEN)[word] = bits
+    entries, row_ends, row_starts = ints(m, ENTRY), ints(m, ROW_END), ints(m, ROW_START)
+    set_size(m, PICK_ROW, ints(m, PICK_END)[depth - 1])
+    ints(m, PICK_BEGIN)[depth] = size(m, PICK_ROW)
+    entry, above, waiting = newest(m, probe, 0, False), -1, True
+    while entry >= 0 and waiting:
+        place = ENTRY_WIDTH * entry
+        row, entry = entries[place], entries[place + ENTRY_BEFORE]
+        if row_ends[row] <= low:
+            break
+        gone = find_consumed(m, tree, row)
+        if gone >= 0 and above >= 0 and _is_gone(m, place, gone, words):
+            entries[above + ENTRY_BEFORE] = entry
+            continue
+        above = place
+        if row_ends[row] >= high or row_starts[row] <= low:
+            continue
+        ints(m, FRAME_ROW)[depth] = row
+        if steps < steps_end and not _passes(m, tree, depth, steps, steps_end, row):
+            continue
+        waiting = _pick_ranges(m, place, gone, words, last)
+    ints(m, PICK_END)[depth] = size(m, PICK_ROW)
+
+
+@inlined
+def _is_gone(m: Ints, place: int, gone: int, words: int) -> bool:
+    """Whether an entry is gone for all members that it satisfies."""
+    entries, bits = ints(m, ENTRY), ints(m, CONSUMED_BITS)
+    for word in range(words):
+        satisfied = range_bits(entries[place + ENTRY_LOW], entries[place + ENTRY_HIGH], word)
+        if satisfied & ~bits[gone + word]:
+            return False
+    return True
+
+
+@inlined
+def _pick_ranges(m: Ints, place: int, gone: int, words: int, last: bool) -> bool:
+    """Pick an entry for the members that are left; False when no member waits any more."""
+    entries, bits, open_ = ints(m, ENTRY), ints(m, CONSUMED_BITS), ints(m, OPEN)
+    row, waiting = entries[place], False
+    for word in range(words):
+        left = open_[word] & range_bits(
+            entries[place + ENTRY_LOW], entries[place + ENTRY_HIGH], word
+        )
+        if gone >= 0:
+            left &= ~bits[gone + word]
+        if last:
+            open_[word] &= ~left
+        waiting = waiting or open_[word] != 0
+        at, rest = 64 * word, np.uint64(left)
+        while rest != np.uint64(0):
+            skipped = int(trailing_zeros(rest))
+            rest >>= np.uint64(skipped)
+            length = int(trailing_zeros(~rest))
+            at += skipped
+            _add_pick(m, row, at, at + length)
+            rest = rest >> np.uint64(length) if length < 64 else np.uint64(0)
+            at += length
+    return waiting
+
+
+@inlined
+def _add_pick(m: Ints, row: int, low: int, high: int) -> None:
+    at = append(m, PICK_ROW, row)
+    if at >= capacity(m, PICK_LOW):
+        grow(m, PICK_LOW, at + 1, 8)
+        grow(m, PICK_HIGH, at + 1, 8)
+    ints(m, PICK_LOW)[at], ints(m, PICK_HIGH)[at] = low, high
 
 
 @inlined
@@ -409,11 +520,14 @@ def _emit(m: Ints, tree: int, time: int) -> None:
 def _consume(m: Ints, tree: int, found: int) -> None:
     """After all composite events of a terminator, take the named events away from the rule."""
     consumed = ints(m, TREE)[TREE_WIDTH * tree + TREE_CONSUMES]
+    words = _words(m, tree)
     for match in range(found, match_count(m)):
         begin = ints(m, MATCH_ROWS)[match]
         for depth in range(ints(m, TREE)[TREE_WIDTH * tree + TREE_SIZE]):
             if (consumed >> depth) & 1:
-                consume(m, tree, ints(m, MATCH_ROW)[begin + depth])
+                row = ints(m, MATCH_ROW)[begin + depth]
+                low, high = ints(m, MATCH_LOW)[match], ints(m, MATCH_HIGH)[match]
+                consume(m, tree, row, low, high, words)
 
 
 # --- deadlines ---------------------------------------------------------------
@@ -496,6 +610,10 @@ def mark_trees(m: Ints, now: int) -> None:
 def move_trees(m: Ints) -> None:
     """Take the new numbers of rows, and give up the room of matches that no longer wait."""
     move_stacks(m)
+    words = np.empty(size(m, TREE) // TREE_WIDTH, np.int64)
+    for tree in range(len(words)):
+        words[tree] = _words(m, tree)
+    move_consumed(m, words)
     count, moved = size(m, WAIT_HEAP), ints(m, MOVED)
     waits = ints(m, WAIT)[: size(m, WAIT)].copy()
     rows = ints(m, WAIT_ROW)[: size(m, WAIT_ROW)].copy()

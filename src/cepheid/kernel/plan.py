@@ -210,10 +210,11 @@ class _FamilyPlan:
         """A probe, and the conditions that it does not take care of."""
         key, column, rest = self._key(dynamic)
         reach = _reach(self.tree)
-        stack = self.tables.stack(predicate, column, hole, staircase, reach)
+        own = bool(self.rule.consuming)
+        stack = self.tables.stack(predicate, column, hole, staircase, reach, own=own)
         everything = stack
         if self.rule.missing:
-            everything = self.tables.stack(predicate, -1, hole, staircase, reach)
+            everything = self.tables.stack(predicate, -1, hole, staircase, reach, own=own)
         filter_ = -1
         if with_filter and rest:
             condition = conjunction(rest)
@@ -443,6 +444,7 @@ class _FamilyPlan:
                 *self._steps(self.final_steps),
                 members,
                 1,
+                int(bool(self.rule.consuming and self.family.constants)),
             )
         )
 

@@ -6,7 +6,7 @@ other rules come and go. After every change all tables are written into the memo
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from cepheid.algebra import (
@@ -14,9 +14,6 @@ from cepheid.algebra import (
     Expression,
     OutputAttribute,
     Rule,
-    Timing,
-    find,
-    input_types,
 )
 from cepheid.events import Kind
 from cepheid.kernel.columns import Encoder
@@ -72,7 +69,10 @@ class Shape:
 
 @dataclass
 class Registry:
-    """What all strategies share while they plan."""
+    """What all strategies share while they plan.
+
+    `late` tells how long after its end an event of a type may enter, where that is at all.
+    """
 
     encoder: Encoder = field(default_factory=Encoder)
     rules: list[Rule | None] = field(default_factory=list)
@@ -81,6 +81,7 @@ class Registry:
     failures: bool = False
     positions: int = 1
     registers: int = 1
+    late: Mapping[str, int] = field(default_factory=dict)
     periods: dict[str, tuple[int, int]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -99,31 +100,6 @@ class Registry:
         name = f"\0every {predicate.every} of {deployment}"
         self.periods.setdefault(name, (predicate.every, deployment))
         return (self.encoder.types.code(name),)
-
-    def lateness(self, types: Iterable[str]) -> int | None:
-        """How long after its end an event of these types may enter at most; None is any time.
-
-        A detector that waits for a timer tells its match late. What is made of late events is
-        late too, so the times add up along the rules that feed each other.
-        """
-        makers = [rule for rule in self.rules if rule and any(find(rule, Timing))]
-        if not makers:
-            return 0
-        return self._late(frozenset(types), ())
-
-    def _late(self, types: frozenset[str], seen: tuple[Rule, ...]) -> int | None:
-        longest = 0
-        for rule in filter(None, self.rules):
-            if rule.output.type not in types:
-                continue
-            if rule in seen:
-                return None
-            own = [timing.duration for timing in find(rule, Timing)]
-            inner = self._late(frozenset(input_types(rule)), (*seen, rule))
-            if inner is None or None in own:
-                return None
-            longest = max(longest, inner + sum(filter(None, own)))
-        return longest
 
     # --- families ------------------------------------------------------------
 

@@ -24,7 +24,9 @@ from cepheid.kernel.values import DOUBLE, INT, Ints, as_float
     CONSUMED_COUNT,
     STACK,
     OTHER_ENTRY,
-) = range(TREES, TREES + 8)
+    CONSUMED_AT,
+    CONSUMED_BITS,
+) = range(TREES, TREES + 10)
 """Slots. Entries in fives: see `ENTRY_*`; low and high are the range of members that it satisfies.
 Lists in fours: stack, tag and cell of the key, newest entry. Stacks in fives: see `STACK_*`."""
 
@@ -181,60 +183,109 @@ def _find_stair(m: Ints, place: int, below: int, cover: int) -> None:
 
 
 # --- consumption -------------------------------------------------------------
+#
+# What was consumed is a set of (tree, row). For each of them there are bits, one per member of the
+# family, in `CONSUMED_BITS`: the rules of a family each consume for themselves.
 
 
 @inlined
-def is_consumed(m: Ints, family: int, row: int) -> bool:
-    """Whether an event is gone for a family; families that consume are of one rule."""
-    families, rows = ints(m, CONSUMED_FAMILY), ints(m, CONSUMED_ROW)
+def find_consumed(m: Ints, tree: int, row: int) -> int:
+    """Where the bits are that tell for which members an event is gone; -1 if it is for none."""
+    trees, rows = ints(m, CONSUMED_FAMILY), ints(m, CONSUMED_ROW)
     mask = size(m, CONSUMED_FAMILY) - 1
-    slot = hashed(family, 0, row, mask)
-    while families[slot] > 0:
-        if families[slot] == family + 1 and rows[slot] == row:
-            return True
+    slot = hashed(tree, 0, row, mask)
+    while trees[slot] > 0:
+        if trees[slot] == tree + 1 and rows[slot] == row:
+            return int(ints(m, CONSUMED_AT)[slot])
         slot = (slot + 1) & mask
-    return False
+    return -1
+
+
+@inlined
+def is_consumed(m: Ints, tree: int, row: int) -> bool:
+    """Whether an event is gone for a tree of one member."""
+    return find_consumed(m, tree, row) >= 0
 
 
 @compiled
-def consume(m: Ints, family: int, row: int) -> None:
-    """Take an event away from a family."""
-    if is_consumed(m, family, row):
-        return
-    if 2 * (size(m, CONSUMED_COUNT) + 1) > size(m, CONSUMED_FAMILY):
-        _grow_consumed(m)
-    _put_consumed(m, family, row)
+def consume(m: Ints, tree: int, row: int, low: int, high: int, words: int) -> None:
+    """Take an event away from some members of a tree that has so many words of members."""
+    at = find_consumed(m, tree, row)
+    if at < 0:
+        if 2 * (size(m, CONSUMED_COUNT) + 1) > size(m, CONSUMED_FAMILY):
+            _rebuild_consumed(m, 2 * size(m, CONSUMED_FAMILY))
+        at = size(m, CONSUMED_BITS)
+        for _ in range(words):
+            append(m, CONSUMED_BITS, 0)
+        _put_consumed(m, tree, row, at)
+    bits = ints(m, CONSUMED_BITS)
+    for word in range(words):
+        bits[at + word] |= range_bits(low, high, word)
 
 
 @inlined
-def _put_consumed(m: Ints, family: int, row: int) -> None:
-    families, rows = ints(m, CONSUMED_FAMILY), ints(m, CONSUMED_ROW)
+def range_bits(low: int, high: int, word: int) -> int:
+    """The bits of a word that stand for the members in a range."""
+    begin, end = max(low - 64 * word, 0), min(high - 64 * word, 64)
+    if begin >= end:
+        return 0
+    upto = np.uint64(0xFFFFFFFFFFFFFFFF) >> np.uint64(64 - end)
+    return int(np.int64(upto & (np.uint64(0xFFFFFFFFFFFFFFFF) << np.uint64(begin))))
+
+
+@inlined
+def _put_consumed(m: Ints, tree: int, row: int, at: int) -> None:
+    trees, rows = ints(m, CONSUMED_FAMILY), ints(m, CONSUMED_ROW)
     mask = size(m, CONSUMED_FAMILY) - 1
-    slot = hashed(family, 0, row, mask)
-    while families[slot] > 0:
+    slot = hashed(tree, 0, row, mask)
+    while trees[slot] > 0:
         slot = (slot + 1) & mask
-    families[slot], rows[slot] = family + 1, row
+    trees[slot], rows[slot], ints(m, CONSUMED_AT)[slot] = tree + 1, row, at
     set_size(m, CONSUMED_COUNT, size(m, CONSUMED_COUNT) + 1)
 
 
 @compiled
-def _grow_consumed(m: Ints) -> None:
+def _rebuild_consumed(m: Ints, room: int) -> None:
+    """Find slots anew for everything that was consumed, in so much room."""
     count = size(m, CONSUMED_FAMILY)
-    families, rows = ints(m, CONSUMED_FAMILY)[:count].copy(), ints(m, CONSUMED_ROW)[:count].copy()
-    _empty_consumed(m, 2 * count)
-    for at in range(count):
-        if families[at] > 0:
-            _put_consumed(m, families[at] - 1, rows[at])
-
-
-@inlined
-def _empty_consumed(m: Ints, room: int) -> None:
-    grow(m, CONSUMED_FAMILY, room, 8)
-    grow(m, CONSUMED_ROW, room, 8)
-    set_size(m, CONSUMED_FAMILY, room)
-    set_size(m, CONSUMED_ROW, room)
+    trees, rows = ints(m, CONSUMED_FAMILY)[:count].copy(), ints(m, CONSUMED_ROW)[:count].copy()
+    places = ints(m, CONSUMED_AT)[:count].copy()
+    for slot in (CONSUMED_FAMILY, CONSUMED_ROW, CONSUMED_AT):
+        grow(m, slot, room, 8)
+        set_size(m, slot, room)
     set_size(m, CONSUMED_COUNT, 0)
     ints(m, CONSUMED_FAMILY)[:room] = 0
+    for at in range(count):
+        if trees[at] > 0:
+            _put_consumed(m, trees[at] - 1, rows[at], places[at])
+
+
+@compiled
+def move_consumed(m: Ints, words: Ints) -> None:
+    """Take the new numbers of rows; what was consumed and is no longer kept is forgotten.
+
+    `words` tells how many words of bits each tree has.
+    """
+    room, moved = size(m, CONSUMED_FAMILY), ints(m, MOVED)
+    trees, rows, places = (
+        ints(m, CONSUMED_FAMILY),
+        ints(m, CONSUMED_ROW),
+        ints(m, CONSUMED_AT),
+    )
+    bits = ints(m, CONSUMED_BITS)[: size(m, CONSUMED_BITS)].copy()
+    set_size(m, CONSUMED_BITS, 0)
+    for slot in range(room):
+        if trees[slot] == 0:
+            continue
+        rows[slot] = moved[rows[slot]]
+        if rows[slot] < 0:
+            trees[slot] = 0
+            continue
+        begin = places[slot]
+        places[slot] = size(m, CONSUMED_BITS)
+        for word in range(words[trees[slot] - 1]):
+            append(m, CONSUMED_BITS, bits[begin + word])
+    _rebuild_consumed(m, room)
 
 
 # --- compaction --------------------------------------------------------------
@@ -286,12 +337,6 @@ def move_stacks(m: Ints) -> None:
     set_size(m, ENTRY, count)
     _find_stairs(m)
     set_size(m, OTHER_ENTRY, 0)
-    room = size(m, CONSUMED_FAMILY)
-    families, rows = ints(m, CONSUMED_FAMILY)[:room].copy(), ints(m, CONSUMED_ROW)[:room].copy()
-    _empty_consumed(m, room)
-    for at in range(room):
-        if families[at] > 0 and moved[rows[at]] >= 0:
-            _put_consumed(m, families[at] - 1, moved[rows[at]])
 
 
 @compiled

@@ -34,7 +34,8 @@ from cepheid.kernel.memory import TREES
     WAIT,
     WAIT_ROW,
     WAIT_HEAP,
-) = range(TREES + 10, TREES + 33)
+    OPEN,
+) = range(TREES + 10, TREES + 34)
 """Slots of tables, of the search, and of matches that wait for their deadline."""
 
 (
@@ -95,8 +96,9 @@ COMPONENT_WIDTH = 9
     FINAL_END,
     TREE_MEMBERS,
     TREE_ALIVE,
-) = range(13)
-TREE_WIDTH = 13
+    TREE_SPLIT,
+) = range(14)
+TREE_WIDTH = 14
 
 NARROW_PROGRAM, NARROW_HOLE = range(2)
 NARROW_WIDTH = 2

@@ -13,6 +13,8 @@ from cepheid.kernel.memory import Memory
 from cepheid.kernel.programs import no_register
 from cepheid.kernel.registry import Registry
 from cepheid.kernel.stacks import (
+    CONSUMED_AT,
+    CONSUMED_BITS,
     CONSUMED_COUNT,
     CONSUMED_FAMILY,
     CONSUMED_ROW,
@@ -22,12 +24,14 @@ from cepheid.kernel.stacks import (
     LIST_SLOTS,
     STACK,
 )
+from cepheid.kernel.store import NEVER
 from cepheid.kernel.tables import (
     AGGREGATE,
     COMPONENT,
     HOLE,
     MEANT,
     NARROW,
+    OPEN,
     PICK_BEGIN,
     PICK_END,
     PREDICATE,
@@ -40,6 +44,7 @@ from cepheid.kernel.tables import (
     TREE,
     TREE_ALIVE,
     TREE_FAMILY,
+    TREE_MEMBERS,
     TYPE_BEGIN,
     TYPE_PREDICATE,
     WAIT,
@@ -53,6 +58,8 @@ TREE_STATE = {
     "tree_list_slots": LIST_SLOTS,
     "tree_consumed_families": CONSUMED_FAMILY,
     "tree_consumed_rows": CONSUMED_ROW,
+    "tree_consumed_at": CONSUMED_AT,
+    "tree_consumed_bits": CONSUMED_BITS,
     "tree_waiting": WAIT,
     "tree_waiting_rows": WAIT_ROW,
     "tree_waiting_heap": WAIT_HEAP,
@@ -79,7 +86,7 @@ class TreeTables:
 
     def __post_init__(self) -> None:
         self._predicates: dict[tuple[int, tuple[int, ...], int, bool], int] = {}
-        self._stacks: dict[tuple[int, int, int, int], int] = {}
+        self._stacks: dict[tuple[int, ...], int] = {}
         self._reaches: list[int] = []
         self._users: list[set[int]] = []
         self._holes: list[tuple[int, int, int, int]] = []
@@ -98,13 +105,15 @@ class TreeTables:
         key = (self.deployment, types, program, missing)
         return self._predicates.setdefault(key, len(self._predicates))
 
-    def stack(self, predicate: int, column: int, hole: int, staircase: int, reach: int) -> int:
+    def stack(
+        self, predicate: int, column: int, hole: int, staircase: int, reach: int, *, own: bool
+    ) -> int:
         """The number of the stack that keeps a predicate's events by a column; -1 is all.
 
         With a hole, its entries know the members of the family that they satisfy. It keeps them
-        as long as the tree that needs them longest.
+        as long as the tree that needs them longest; a tree may want one of its `own`.
         """
-        key = (predicate, column, hole, staircase)
+        key = (predicate, column, hole, staircase, len(self.trees) if own else -1)
         number = self._stacks.setdefault(key, len(self._stacks))
         if number == len(self._reaches):
             self._reaches.append(reach)
@@ -149,13 +158,13 @@ class TreeTables:
         memory.put(THRESHOLD_CELL, [cell for _, cell in self._thresholds])
         self._write_rooms(memory)
 
-    def _stack_row(self, key: tuple[int, int, int, int], number: int) -> tuple[int, ...]:
-        _, column, hole, staircase = key
+    def _stack_row(self, key: tuple[int, ...], number: int) -> tuple[int, ...]:
+        _, column, hole, staircase, _ = key
         users, reach = self._users[number], self._reaches[number]
-        inputs = {type_ for user in users for type_ in input_types(self._rule_of(user))}
-        late = self.registry.lateness(inputs)
-        if reach != FOR_EVER:
-            reach = FOR_EVER if late is None else reach + late
+        if reach != FOR_EVER and self.registry.late:
+            inputs = {type_ for user in users for type_ in input_types(self._rule_of(user))}
+            late = max((self.registry.late.get(type_, 0) for type_ in inputs), default=0)
+            reach = FOR_EVER if late >= NEVER else reach + late
         return column, hole, reach, staircase, int(bool(users))
 
     def _rule_of(self, tree: int) -> Rule:
@@ -191,8 +200,10 @@ class TreeTables:
         width = self.registry.positions + 1
         memory.put(PICK_BEGIN, [0] * width)
         memory.put(PICK_END, [0] * width)
+        members = max((tree[TREE_MEMBERS] for tree in self.trees), default=0)
+        memory.put(OPEN, [0] * (members // 64 + 1))
         if not memory.count(LIST_SLOTS):
-            for slot in (LIST_SLOTS, CONSUMED_FAMILY, CONSUMED_ROW):
+            for slot in (LIST_SLOTS, CONSUMED_FAMILY, CONSUMED_ROW, CONSUMED_AT):
                 memory.put(slot, [0] * _SLOTS)
 
     def restored(self, memory: Memory) -> None:
