@@ -108,9 +108,13 @@ def event_identity(
 
 def composite_identity(rule: str, type_: str, events: Iterable[tuple[str, Lanes]]) -> Lanes:
     """The identity of a composite event: its rule, its type, and its events under their labels."""
-    parts = [part(field("rule"), _known(rule)), part(field("type"), _known(type_))]
-    parts += (part(field("label", label), identity) for label, identity in events)
-    return whole(parts)
+    parts = [part(field("label", label), identity) for label, identity in events]
+    return whole([*_head(rule, type_), *parts])
+
+
+@lru_cache(maxsize=1 << 10)
+def _head(rule: str, type_: str) -> tuple[Lanes, Lanes]:
+    return part(field("rule"), _known(rule)), part(field("type"), _known(type_))
 
 
 def written(lanes: Lanes) -> str:

@@ -11,6 +11,7 @@ from cepheid.kernel.registry import FAILURE
 from cepheid.tables.arrow import Array, Bools, Ints, pa, text_array
 from cepheid.tables.ids import Lanes, digests, event_parts, label_fields, part, written
 from cepheid.tables.made import Made
+from cepheid.tables.mixing import identify
 from cepheid.tables.parts import Parts, distinct, text_order
 from cepheid.tables.sources import Names
 from cepheid.tables.table import Table, concat
@@ -55,36 +56,49 @@ class Composer:
 
     def identities(self, rows: Ints) -> Lanes:
         """The identities of events."""
-        self.identify()
+        if len(rows) and rows.max() >= len(self._made) - len(self._made.unidentified):
+            self.identify()
         return self._made.identities[:, rows]
 
     def identify(self) -> None:
         """Find the ids of all events that are new."""
         rows = self._made.unidentified
-        if len(rows):
-            rules, failing = self._made.column("rules")[rows], self._made.failures(rows)
-            self._made.identify(
-                self.part_lanes(self._made.parts(rows), inside=True),
-                self.whole_lanes(rules, failing),
-                event_parts(self._without_ids(rows, None)),
-            )
+        if len(rows) == 0:
+            return
+        parts = self._made.parts(rows)
+        origins, _ = parts.known_origins
+        known = np.flatnonzero(self._made.rows(origins) < rows[0])
+        outside = np.zeros((2, len(origins)), np.uint64)
+        outside[:, known] = self._payload.identities(origins[known])
+        rules, failing = self._made.column("rules")[rows], self._made.failures(rows)
+        self._made.identify(
+            outside,
+            self._label_fields(parts),
+            self._whole_lanes(rules, failing),
+            event_parts(self._without_ids(rows, None)),
+        )
 
-    def part_lanes(self, parts: Parts, *, inside: bool = False) -> Lanes:
-        """The fields of labels plus the identities of constituents.
+    def lanes(self, rules: Ints, failing: Bools, parts: Parts) -> Lanes:
+        """The ids of matches."""
+        origins, places = parts.known_origins
+        lanes = np.zeros((2, len(rules)), np.uint64)
+        identify(
+            parts.offsets,
+            parts.known_labels[1],
+            self._label_fields(parts),
+            places,
+            self._payload.identities(origins),
+            self._whole_lanes(rules, failing),
+            np.zeros((2, 0), np.uint64),
+            lanes,
+        )
+        return lanes
 
-        With `inside`, composite events add nothing yet, as they may not be identified.
-        """
-        labels, places = distinct(parts.labels)
+    def _label_fields(self, parts: Parts) -> Lanes:
         texts = self._payload.encoder.texts
-        found = label_fields(texts[label] for label in labels.tolist())[:, places]
-        outside = np.arange(len(parts.origins))
-        if inside:
-            outside = np.flatnonzero(self._made.rows(parts.origins) < 0)
-        origins, places = distinct(parts.origins[outside])
-        found[:, outside] += self._payload.identities(origins)[:, places]
-        return found
+        return label_fields(texts[label] for label in parts.known_labels[0].tolist())
 
-    def whole_lanes(self, rules: Ints, failing: Bools) -> Lanes:
+    def _whole_lanes(self, rules: Ints, failing: Bools) -> Lanes:
         """What rule and type add to the ids of composite events."""
         numbers, places = distinct(2 * rules + failing)
         named = [self._names(number) for number in numbers.tolist()]

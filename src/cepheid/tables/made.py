@@ -175,23 +175,24 @@ class Made:
         """The rows whose ids are not known yet; they are the last ones."""
         return np.arange(len(self._lanes), len(self))
 
-    def identify(self, parts: Lanes, wholes: Lanes, events: Lanes) -> None:
-        """Find the ids of those rows; see `cepheid.tables.mixing` for what is given."""
+    def identify(self, outside: Lanes, fields: Lanes, wholes: Lanes, events: Lanes) -> None:
+        """Find the ids of those rows.
+
+        Given are the identities of the constituents that have one, in the order of
+        `parts(unidentified).known_origins`, and the fields of their labels; see
+        `cepheid.tables.mixing` for the rest.
+        """
         rows = self.unidentified
-        own = self.parts(rows)
-        first = len(self._lanes)
-        for lanes in (self._lanes, self._identities):
-            lanes.append(np.zeros((2, len(rows)), np.uint64))
-        identify(
-            own.offsets,
-            self.rows(own.origins),
-            parts,
-            wholes,
-            events,
-            self._lanes.view,
-            self._identities.view,
-            first,
-        )
+        parts, first = self.parts(rows), len(self._lanes)
+        origins, places = parts.known_origins
+        own = self.rows(origins)
+        at = np.where(own >= first, own - first, len(rows) + np.arange(len(origins)))
+        identities = np.concatenate([np.zeros((2, len(rows)), np.uint64), outside], axis=1)
+        lanes = np.zeros((2, len(rows)), np.uint64)
+        labels = parts.known_labels[1]
+        identify(parts.offsets, labels, fields, at[places], identities, wholes, events, lanes)
+        self._lanes.append(lanes)
+        self._identities.append(identities[:, : len(rows)])
 
     @property
     def lanes(self) -> Lanes:

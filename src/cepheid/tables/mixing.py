@@ -50,30 +50,48 @@ def _mix_b(bits: np.uint64) -> np.uint64:
 @compiled
 def identify(  # noqa: PLR0917 (compiled functions take arrays by position)
     offsets: Ints,
-    part_rows: Ints,
-    parts: Lanes,
+    labels: Ints,
+    label_fields: Lanes,
+    parts: Ints,
+    identities: Lanes,
     wholes: Lanes,
     events: Lanes,
     lanes: Lanes,
-    identities: Lanes,
-    first: int,
 ) -> None:
-    """Write the ids of composite events, and their identities as events, from a row on.
+    """Write the ids of composite events into lanes.
 
-    `parts` are the fields of the constituents' labels plus, except for those that are composite
-    events of a row, their identities. `wholes` and `events` are what rule and type add to the
-    ids, and everything but the id to the identities.
+    `labels` and `parts` tell for every constituent where the field of its label and its identity
+    are; `wholes` is what rule and type add to an id. If `events` has what everything but the id
+    adds to the identity of a composite event, that is written too, in front of the others: so a
+    constituent may be one of them.
     """
     for number in range(len(offsets) - 1):
         a, b = wholes[0, number], wholes[1, number]
         for at in range(offsets[number], offsets[number + 1]):
-            row = part_rows[at]
-            one, other = parts[0, at], parts[1, at]
-            if row >= 0:
-                one, other = one + identities[0, row], other + identities[1, row]
-            a += _mix_a(one)
-            b += _mix_b(other)
+            label, part = labels[at], parts[at]
+            a += _mix_a(label_fields[0, label] + identities[0, part])
+            b += _mix_b(label_fields[1, label] + identities[1, part])
         a, b = _mix_a(a), _mix_b(b)
-        lanes[0, first + number], lanes[1, first + number] = a, b
-        identities[0, first + number] = _mix_a(events[0, number] + _mix_a(_ID_A + a))
-        identities[1, first + number] = _mix_b(events[1, number] + _mix_b(_ID_B + b))
+        lanes[0, number], lanes[1, number] = a, b
+        if number < events.shape[1]:
+            identities[0, number] = _mix_a(events[0, number] + _mix_a(_ID_A + a))
+            identities[1, number] = _mix_b(events[1, number] + _mix_b(_ID_B + b))
+
+
+@compiled
+def sort_parts(offsets: Ints, ranks: Ints, labels: Ints) -> Ints:
+    """The order of constituents within their matches, by rank and label; most have few."""
+    order = np.arange(len(ranks))
+    for number in range(len(offsets) - 1):
+        for begin in range(offsets[number] + 1, offsets[number + 1]):
+            own, to = order[begin], begin
+            while to > offsets[number]:
+                before = order[to - 1]
+                if ranks[before] < ranks[own]:
+                    break
+                if ranks[before] == ranks[own] and labels[before] <= labels[own]:
+                    break
+                order[to] = before
+                to -= 1
+            order[to] = own
+    return order

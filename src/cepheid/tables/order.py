@@ -59,13 +59,16 @@ class Ties:
 
     def refine(self, *keys: Key) -> None:
         """Sort rows that are tied by keys, the first counting most."""
-        order = np.lexsort((*reversed(keys), self.groups))
-        rows, groups = self.rows[order], self.groups[order]
-        changed = groups[1:] != groups[:-1]
-        for key in keys:
-            ordered = key[order]
-            changed |= ordered[1:] != ordered[:-1]
-        groups = np.concatenate([[0], np.cumsum(changed)]) if len(rows) else groups
+        rows, groups = self.rows, self.groups
+        equal, in_order = _compared(groups, keys)
+        if not in_order:
+            order = np.lexsort((*reversed(keys), groups))
+            rows, groups = rows[order], groups[order]
+            equal, _ = _compared(groups, [key[order] for key in keys])
+        elif bool((equal == (groups[1:] == groups[:-1])).all()):
+            return  # nothing is told apart
+        groups = np.zeros(len(rows), np.int64)
+        np.cumsum(~equal, out=groups[1:])
         self._settle(rows, groups)
 
     def _settle(self, rows: Ints, groups: Ints) -> None:
@@ -88,6 +91,17 @@ class Ties:
         """For each place that of the first row that is tied with it."""
         places = np.arange(len(self.order))
         return np.maximum.accumulate(np.where(self.starts, places, 0))
+
+
+def _compared(groups: Ints, keys: Sequence[Key]) -> tuple[Bools, bool]:
+    """Which rows are equal to those before them, and whether all are in order within groups."""
+    equal: Bools = groups[1:] == groups[:-1]
+    for key in keys:
+        before, after = key[:-1], key[1:]
+        if bool((equal & (before > after)).any()):
+            return equal, False
+        equal = equal & (before == after)
+    return equal, True
 
 
 def ordering(table: Table, schema: Schema | None = None) -> Ordering:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
 from cepheid.kernel.columns import Encoder
 from cepheid.kernel.found import Found
@@ -37,6 +37,16 @@ class Parts:
         """The match that each constituent belongs to."""
         return np.repeat(np.arange(len(self)), self.lengths)
 
+    @cached_property
+    def known_origins(self) -> tuple[Ints, Ints]:
+        """The different origins, and for every constituent the place of its own."""
+        return distinct(self.origins)
+
+    @cached_property
+    def known_labels(self) -> tuple[Ints, Ints]:
+        """The different labels, and for every constituent the place of its own."""
+        return distinct(self.labels)
+
     def take(self, rows: Ints) -> Parts:
         """The constituents of some matches, in that order."""
         lengths = self.lengths[rows]
@@ -65,12 +75,6 @@ class Parts:
         if len(full):
             found[full] = np.maximum.reduceat(values, self.offsets[full])
         return found
-
-    def sums(self, lanes: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
-        """The sums of lanes over each match's constituents; they wrap, as do their differences."""
-        sums = np.zeros((len(lanes), len(self.origins) + 1), np.uint64)
-        np.cumsum(lanes, axis=1, out=sums[:, 1:])
-        return sums[:, self.offsets[1:]] - sums[:, self.offsets[:-1]]
 
 
 def parts_of(found: Found, encoder: Encoder) -> Parts:

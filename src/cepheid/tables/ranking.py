@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from cepheid.tables.arrow import Array, Bools, Ints, codes, present
+from cepheid.tables.mixing import sort_parts
 from cepheid.tables.order import Ties
 from cepheid.tables.parts import Parts, distinct, text_order
 from cepheid.tables.sources import TIMER
@@ -21,6 +22,8 @@ from cepheid.tables.table import Table
 if TYPE_CHECKING:
     from cepheid.tables.payload import Payload
 
+_FEW = 64
+"""So few constituents are sorted one by one."""
 _LEVELS = 32
 """How far down events that are made alike are told apart by what they are made of."""
 
@@ -58,8 +61,8 @@ def _refine_made(payload: Payload, ties: Ties, rows: Ints, origins: Ints, level:
         parts, *keys = sorted_parts(payload, parts, level + 1)
         refine_by_parts(ties, rows, parts, keys)
     else:
-        sums = parts.sums(payload.composer.part_lanes(parts))
-        refine_rows(ties, rows, list(sums.view(np.int64)))
+        lanes = payload.composer.lanes(*payload.heads(origins), parts)
+        refine_rows(ties, rows, list(lanes.view(np.int64)))
     refine_rows(ties, rows, payload.composer.head_ranks(*payload.heads(origins)))
 
 
@@ -119,14 +122,11 @@ def _places(ties: Ties, rows: Ints) -> Ints:
 def sorted_parts(payload: Payload, parts: Parts, level: int = 0) -> tuple[Parts, Ints, Ints]:
     """Constituents in the total order, then by label; and the ranks of both."""
     part_ranks = ranks(payload, parts.origins, level)
-    labels, places = distinct(parts.labels)
+    labels, places = parts.known_labels
     texts = payload.encoder.texts
     label_ranks = text_order(texts[label] for label in labels.tolist())[places]
-    owners = parts.owners
-    same = owners[1:] == owners[:-1]
-    equal = part_ranks[1:] == part_ranks[:-1]
-    wrong = (part_ranks[1:] < part_ranks[:-1]) | (equal & (label_ranks[1:] < label_ranks[:-1]))
-    if not (same & wrong).any():
-        return parts, part_ranks, label_ranks
-    order = np.lexsort((label_ranks, part_ranks, owners))
+    if int(parts.lengths.max(initial=0)) <= _FEW:
+        order = sort_parts(parts.offsets, part_ranks, label_ranks)
+    else:
+        order = np.lexsort((label_ranks, part_ranks, parts.owners))
     return parts.replaced(order), part_ranks[order], label_ranks[order]

@@ -14,9 +14,8 @@ from cepheid.kernel.registry import FAILURE
 from cepheid.tables.arrow import Array, Ints, kind, pa, pc, strings
 from cepheid.tables.cells import column
 from cepheid.tables.ids import written
-from cepheid.tables.mixing import identify
 from cepheid.tables.outputs import Kinds, output_kinds
-from cepheid.tables.parts import Parts, distinct
+from cepheid.tables.parts import Parts
 from cepheid.tables.payload import Payload
 from cepheid.tables.results import Matches, Ordered, Results
 from cepheid.tables.table import ARROW, TEXT, Table
@@ -117,7 +116,7 @@ class _Writer:
         composer, times = self._payload.composer, self._form.times
         types, names = composer.named(matches.rules, matches.failing)
         columns = {
-            "id": self._ids(matches, parts),
+            "id": written(composer.lanes(matches.rules, matches.failing, parts)),
             "type": strings(types),
             "ts": times.write(matches.ends),
             "start": times.write(matches.starts),
@@ -126,21 +125,6 @@ class _Writer:
             "events": self._events(parts),
         }
         return pa.table(columns, schema=self.schema)
-
-    def _ids(self, matches: Matches, parts: Parts) -> Array:
-        lanes, others = np.zeros((2, 2, len(matches)), np.uint64)
-        composer = self._payload.composer
-        identify(
-            parts.offsets,
-            np.full(len(parts.origins), -1, np.int64),
-            composer.part_lanes(parts),
-            composer.whole_lanes(matches.rules, matches.failing),
-            others,
-            lanes,
-            others,
-            0,
-        )
-        return written(lanes)
 
     def _attributes(self, matches: Matches, parts: Parts) -> dict[str, Array]:
         texts = self._payload.encoder.texts
@@ -160,10 +144,10 @@ class _Writer:
 
     def _events(self, parts: Parts) -> Array:
         """What composite events are made of: a list of structures for each."""
-        origins, places = distinct(parts.origins)
+        origins, places = parts.known_origins
         table = self._payload.table(origins, ())
         at = pa.array(places)
-        labels, label_places = distinct(parts.labels)
+        labels, label_places = parts.known_labels
         texts = self._payload.encoder.texts
         names = pa.array([texts[label] for label in labels.tolist()], TEXT)
         fields = [
