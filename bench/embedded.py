@@ -35,7 +35,12 @@ def pushed(shape: sequences.Shape, reach: Reach, options: Options) -> Iterator[F
     waits = 1e6 * np.array(times[WARM:] or times)
     expected = sum(sequences.expected(shape, stream).values())
     name, median = f"push/{shape.rules} rules", float(np.median(waits))
-    details = {"events": len(stream), "composites": found, "expected": expected}
+    details = {
+        "events": len(stream),
+        "composites": found,
+        "expected": expected,
+        "mean": float(np.mean(waits)),
+    }
     right = found == expected
     yield Figure(f"{name}/median", median, "µs", reach, 70.0, True, right, details=details)
     bound = Reach(share=5.0, of=f"{name}/median")
