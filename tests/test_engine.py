@@ -20,6 +20,7 @@ from cepheid import (
     CompositeEvent,
     Event,
     EventError,
+    LimitError,
     RuleError,
     Rules,
     SnapshotError,
@@ -748,3 +749,20 @@ def test_an_engine_that_looks_at_every_event_for_ever_keeps_only_what_it_needs()
         sizes.append(len(engine.snapshot()))
     assert max(sizes) < 2 * sizes[2]
     assert engine.counters.stored < 5_000
+
+
+def test_a_limit_is_told_with_what_was_found_until_then() -> None:
+    rules = cepheid.load(
+        "Rule Often define Often() from Timer(every = 1 s) as T and each A() within 9 s from T\n"
+        "Rule Hot define Hot() from Temp(value > 45)",
+        language="tesla",
+    )
+    told: list[CompositeEvent] = []
+    engine = rules.engine()
+    engine.subscribe("Hot", told.append)
+    day = 86_400 * SECOND
+    hot = [Event("Temp", at * day, at * day, {"value": 50}) for at in (0, 20)]
+    with pytest.raises(LimitError, match="periodic timers must give at most") as caught:
+        engine.push_batch(hot)
+    assert told[0].end == 0
+    assert caught.value.found == told

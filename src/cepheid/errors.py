@@ -295,13 +295,16 @@ class SpecError(CepheidError):
 class LimitError(CepheidError):
     """A stated limit was reached while events were evaluated.
 
-    It is raised by `Rules.detect`; the message says which limit and what to write instead.
+    It is raised by `Rules.detect` and by engines; the message says which limit and what to do. What
+    an engine had found until then is in `found`, in the form in which the call would have given it.
 
     >>> raise LimitError("periodic timers must give at most 1000000 events in one run")
     Traceback (most recent call last):
     ...
     cepheid.errors.LimitError: periodic timers must give at most 1000000 events in one run
     """
+
+    found: object = ()
 
 
 class SnapshotError(CepheidError):

@@ -45,6 +45,7 @@ from cepheid.tables.frames import is_table
 from cepheid.tables.order import Ordering
 from cepheid.tables.reading import read
 from cepheid.tables.table import Table
+from cepheid.tables.writing import Form
 from cepheid.units import format_time
 
 FAILURE = "Failure"
@@ -130,7 +131,10 @@ class Engine:
         if self._schema:
             check_event(given, self._schema)
         portions = self._arrive(given)
-        return self._told(portions) if portions or self._intake.was_late else []
+        found: list[CompositeEvent] | list[dict[str, Any]] = []
+        if portions or self._intake.was_late or self._matcher.limit:
+            found = self._told(portions)
+        return found
 
     @overload
     def push_batch(self, events: Sequence[Event]) -> list[CompositeEvent]: ...
@@ -164,7 +168,7 @@ class Engine:
         reading = read(events, self._clock, self._schema)
         tabular = Tabular.of(reading, self._tabular)
         # Before anything is consumed, as columns that cannot be written are an error.
-        tabular.form(self._matcher.active(), self._schema, failures=self._settings.failures)
+        self._form(tabular)
         self._kind, self._tabular = TABLE, tabular
         self._matcher.trim()
         return self._told(self._settle_table(*self._intake.arrive_table(reading.table)))
@@ -268,17 +272,21 @@ class Engine:
         late = self._intake.take_late()
         told = [portion for portion in portions if self._is_told(portion)]
         self._counts.add(told, self._matcher.rules)
+        found: Any
         if self._kind == TABLE and self._tabular is not None:
+            found = self._tabular.written(told, self._matcher.payload, self._form(self._tabular))
             self._subscriptions.tell(self._wanted(told), late)
-            form = self._tabular.form(
-                self._matcher.active(), self._schema, failures=self._settings.failures
-            )
-            return self._tabular.written(told, self._matcher.payload, form)
-        found = self._matcher.composites(told)
-        self._subscriptions.tell(found, late)
-        return (
-            [to_record(event, self._clock) for event in found] if self._kind == RECORDS else found
-        )
+        else:
+            events = self._matcher.composites(told)
+            records = self._kind == RECORDS
+            found = [to_record(event, self._clock) for event in events] if records else events
+            self._subscriptions.tell(events, late)
+        self._matcher.raise_limit(found)
+        return found
+
+    def _form(self, tabular: Tabular) -> Form:
+        rules, failures = self._matcher.active(), self._settings.failures
+        return tabular.form(rules, self._schema, failures=failures)
 
     def _wanted(self, portions: Sequence[Found]) -> list[CompositeEvent]:
         """Composite events as objects, where somebody has subscribed to their type."""

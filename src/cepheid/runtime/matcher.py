@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from cepheid.algebra import EventPredicate, Rule, find
 from cepheid.algebra.codec import decode_rule, encode
+from cepheid.errors import LimitError
 from cepheid.events import CompositeEvent, Event, Schema
 from cepheid.kernel.found import Found
 from cepheid.kernel.kernel import Kernel
@@ -45,6 +46,7 @@ class Matcher:
         self._next_origin = 0
         self._steps: list[dict[str, Any]] = []
         self._ticks = False
+        self.limit: LimitError | None = None
         self._added = 0
         self._row = Row(self.kernel.encoder)
 
@@ -134,7 +136,12 @@ class Matcher:
         return self._gathered(self.kernel.advance(time))
 
     def _gathered(self, portions: Iterator[Found]) -> list[Found]:
-        found = list(portions)
+        found: list[Found] = []
+        try:
+            found.extend(portions)
+        except LimitError as error:
+            # What was found until then is told first; see `raise_limit`.
+            self.limit = error
         if self._ticks:
             self.payload.add_ticks(*self.kernel.take_ticks())
         for portion in found:
@@ -146,6 +153,13 @@ class Matcher:
         """Matches as composite events."""
         build = self.payload.builder.composites
         return [event for portion in portions for event in build(portion)]
+
+    def raise_limit(self, found: object) -> None:
+        """Tell that a limit was hit, together with what was found all the same."""
+        error, self.limit = self.limit, None
+        if error is not None:
+            error.found = found
+            raise error
 
     def limited(self) -> dict[str, int]:
         """How often the rules hit their limits, by name."""
