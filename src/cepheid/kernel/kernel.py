@@ -10,7 +10,11 @@ import numpy.typing as npt
 
 from cepheid.algebra import Collection, Detector, Rule, Run, Tree, input_types
 from cepheid.errors import LimitError
+from cepheid.kernel.collect_plan import CollectionPlans
+from cepheid.kernel.collecting import mark_collections, move_collections
 from cepheid.kernel.columns import Batch, Encoder
+from cepheid.kernel.detector_plan import DetectorPlans
+from cepheid.kernel.detectors import mark_detectors, move_detectors
 from cepheid.kernel.found import Found, drained
 from cepheid.kernel.lateness import Lateness
 from cepheid.kernel.lazy import mark_trees, move_trees
@@ -79,9 +83,16 @@ _STATE: dict[str, tuple[int, npt.DTypeLike]] = {
     "tick_next": (TICK_NEXT, np.int64),
     **{name: (slot, np.int64) for name, slot in TREE_STATE.items()},
     **RunPlans.STATE,
+    **CollectionPlans.STATE,
+    **DetectorPlans.STATE,
 }
 """Everything that matching depends on besides the rules, by name."""
-_COMPACTION = {Tree: (mark_trees, move_trees), Run: (mark_runs, move_runs)}
+_COMPACTION = {
+    Tree: (mark_trees, move_trees),
+    Run: (mark_runs, move_runs),
+    Collection: (mark_collections, move_collections),
+    Detector: (mark_detectors, move_detectors),
+}
 """For every strategy what says which rows it needs, and what takes their new numbers."""
 _FEW_ROWS = 1024
 
@@ -99,7 +110,12 @@ class Kernel:
         self.compactions = 0
         self._memory = Memory()
         self._trees = TreePlans(self.registry)
-        self._runs = RunPlans(self.registry)
+        self._collections = CollectionPlans(self.registry)
+        self._others: dict[type, RunPlans | CollectionPlans | DetectorPlans] = {
+            Run: RunPlans(self.registry),
+            Collection: self._collections,
+            Detector: DetectorPlans(self.registry),
+        }
         self._used: set[type] = set()
         self._lateness = Lateness()
         self._ranked = -1
@@ -121,8 +137,8 @@ class Kernel:
         if trees:
             self._trees.plan(trees, [rules[number - first] for number in trees])
         for number, rule in zip(numbers, rules, strict=True):
-            if isinstance(rule.pattern, Run):
-                self._runs.plan(number, rule)
+            if not isinstance(rule.pattern, Tree):
+                self._others[type(rule.pattern)].plan(number, rule)
         self._write()
         return numbers
 
@@ -135,8 +151,8 @@ class Kernel:
         self.registry.listened = {type_ for other in left for type_ in input_types(other)}
         if isinstance(rule.pattern, Tree):
             self._trees.remove(number)
-        elif isinstance(rule.pattern, Run):
-            self._runs.remove(number)
+        else:
+            self._others[type(rule.pattern)].remove(number)
         self._write()
 
     @property
@@ -149,7 +165,8 @@ class Kernel:
         """Put all tables into the memory; the state stays."""
         self.registry.late = self._lateness.by_type(self.registry.rules)
         self._trees.write(self._memory)
-        self._runs.write(self._memory)
+        for plans in self._others.values():
+            plans.write(self._memory)
         self.registry.write(self._memory)
         self._write_ticks()
         self._widen()
@@ -203,7 +220,7 @@ class Kernel:
             self._begin_call()
             at = feed(self._memory.m, *batch, at, *self._strategies)
             yield from drained(self._memory, self.registry)
-            self._check_ticks()
+            self._check()
 
     def advance(self, time: int) -> Iterator[Found]:
         """Let time pass: everything that is due at or before a time happens."""
@@ -212,14 +229,16 @@ class Kernel:
             self._begin_call()
             done = pass_time(self._memory.m, time, *self._strategies)
             yield from drained(self._memory, self.registry)
-            self._check_ticks()
+            self._check()
         scalars = self._view(SCALARS)
         scalars[NOW] = max(int(scalars[NOW]), time)
 
     def _begin_call(self) -> None:
         self._view(SCALARS)[TICKS] = 0
 
-    def _check_ticks(self) -> None:
+    def _check(self) -> None:
+        """Raise an error where a limit was reached."""
+        self._collections.check(self._memory)
         if self._view(SCALARS)[TICKS] > TICK_LIMIT:
             raise LimitError(
                 f"periodic timers must give at most {TICK_LIMIT} events in one run\n\n"

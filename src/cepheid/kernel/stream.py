@@ -7,7 +7,9 @@ so that compiled code does not contain it.
 
 from __future__ import annotations
 
+from cepheid.kernel.collecting import see_collections
 from cepheid.kernel.compiled import compiled, inlined
+from cepheid.kernel.detectors import due_detectors, fire_detectors, see_detectors
 from cepheid.kernel.lazy import due_trees, fire_trees, see_trees
 from cepheid.kernel.matches import (
     FAMILY_LISTENED,
@@ -157,6 +159,10 @@ def _see(
         kept = see_trees(m, row) or kept
     if runs is not None:
         kept = see_runs(m, row) or kept
+    if collections is not None:
+        kept = see_collections(m, row) or kept
+    if detectors is not None:
+        kept = see_detectors(m, row) or kept
     return kept
 
 
@@ -347,6 +353,8 @@ def pass_time(
             found = match_count(m)
             if trees is not None:
                 fire_trees(m, timer)
+            if detectors is not None:
+                fire_detectors(m, timer)
             if match_count(m) > found:
                 _settle(m, found, trees, runs, collections, detectors)
 
@@ -365,6 +373,8 @@ def _next_timer(m: Ints, trees: int | None, detectors: int | None) -> int:
     nearest = NEVER
     if trees is not None:
         nearest = min(nearest, due_trees(m))
+    if detectors is not None:
+        nearest = min(nearest, due_detectors(m))
     return nearest
 
 
