@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from cepheid.kernel.compiled import compiled
 from cepheid.kernel.matches import (
+    FAMILY_LOOK,
     FAMILY_MEMBERS,
     MATCH_CELL,
     MATCH_FAMILY,
@@ -23,9 +23,11 @@ from cepheid.kernel.matches import (
     MATCH_VALUES,
     MEMBER_RULE,
     converted,
+    drop_matches,
+    match_count,
 )
 from cepheid.kernel.memory import Memory, ints, tags
-from cepheid.kernel.registry import Gathered, Registry, Shape
+from cepheid.kernel.registry import Look, Registry
 from cepheid.kernel.store import ROW_CELLS, ROW_END, ROW_ORIGIN, ROW_START, ROW_TAGS, WIDTH, scalar
 from cepheid.kernel.values import Ints, Tags
 
@@ -56,126 +58,96 @@ class Found:
         return len(self.rules)
 
 
-def drained(memory: Memory, registry: Registry) -> Iterator[Found]:
-    """The matches that were written down, family by family; the room is free again."""
-    families = memory.get(MATCH_FAMILY)
-    if len(families) == 0:
-        return
-    order = np.argsort(families, kind="stable")
-    counts = np.bincount(families, minlength=len(registry.shapes))
+def drained(memory: Memory, registry: Registry) -> list[Found]:
+    """The matches that were written down, those of one look together; the room is free again."""
+    m = memory.m
+    if m[3 * MATCH_FAMILY + 1] == 0:
+        return []
+    order, looks, begins = _by_look(m, len(registry.looks))
     found = []
-    begin = 0
-    for family in np.flatnonzero(counts):
-        end = begin + int(counts[family])
-        if registry.failures or not registry.shapes[family].failure:
-            found.append(_found(memory, registry, int(family), order[begin:end]))
-        begin = end
-    for slot in range(MATCH_FAMILY, MATCH_CELL + 1):
-        memory.m[3 * slot + 1] = 0
-    yield from found
+    for look, begin, end in zip(looks.tolist(), begins[:-1], begins[1:], strict=True):
+        seen = registry.looks[look]
+        if registry.failures or not seen.failure:
+            found.append(_found(memory, seen, order[begin:end]))
+    drop_matches(m, 0)
+    return found
 
 
-def _found(memory: Memory, registry: Registry, family: int, chosen: Ints) -> Found:
-    shape = registry.shapes[family]
-    lows, highs = memory.view(MATCH_LOW)[chosen], memory.view(MATCH_HIGH)[chosen]
-    begin = int(memory.view(FAMILY_MEMBERS)[family])
-    if shape.labels is None:
-        return _varied(memory, registry, family, chosen)
-    total = int((highs - lows).sum())
-    width, count = len(shape.labels), len(shape.names)
-    found = Found(
-        np.empty(total, np.int64),
-        np.empty(total, np.int64),
-        np.empty(total, np.int64),
-        np.empty(total, np.int64) if memory.view(MATCH_MADE)[chosen].any() else None,
-        shape.names,
-        np.empty((count, total), np.uint8),
-        np.empty((count, total), np.int64),
-        shape.labels,
-        np.empty((width, total), np.int64),
-    )
-    _spread_heads(
-        memory.m,
-        chosen,
-        begin,
-        shape.point,
-        width,
-        found.rules,
-        found.starts,
-        found.times,
-        found.origins if found.origins is not None else found.rules[:0],
-        found.constituents,
-    )
-    _spread_values(
-        memory.m,
-        chosen,
-        _layout(shape.layout),
-        np.array(shape.kinds, np.int64),
-        found.tags,
-        found.cells,
-    )
-    return _without_removed(found) if None in _rules_of(registry, shape) else found
+@compiled
+def _by_look(m: Ints, looks: int) -> tuple[Ints, Ints, Ints]:
+    """All matches, sorted by look; which looks there are, and where each begins."""
+    count, families, look_of = match_count(m), ints(m, MATCH_FAMILY), ints(m, FAMILY_LOOK)
+    counts = np.zeros(looks + 1, np.int64)
+    for match in range(count):
+        counts[look_of[families[match]] + 1] += 1
+    present = np.flatnonzero(counts[1:])
+    for look in range(looks):
+        counts[look + 1] += counts[look]
+    begins = np.append(counts[present], count)
+    order = np.empty(count, np.int64)
+    for match in range(count):
+        look = look_of[families[match]]
+        order[counts[look]] = match
+        counts[look] += 1
+    return order, present, begins
 
 
-def _rules_of(registry: Registry, shape: Shape) -> list[object]:
-    return [registry.rules[number] for number in shape.members]
-
-
-def _layout(layout: tuple[Gathered | None, ...]) -> Ints:
-    """Where values come from: position and column, or -1 and the number of a computed value."""
-    rows, computed = [], 0
-    for place in layout:
-        if place is None:
-            rows.append((-1, computed))
-            computed += 1
-        else:
-            rows.append((place.position, place.column))
-    return np.array(rows, np.int64).reshape(-1, 2)
+def _found(memory: Memory, look: Look, chosen: Ints) -> Found:
+    if look.labels is None:
+        return _varied(memory, look, chosen)
+    width = len(look.labels)
+    rules, starts, times, origins, constituents = _spread_heads(memory.m, chosen, look.point, width)
+    tags_, cells = _spread_values(memory.m, chosen, look.places, look.kind_codes, len(rules))
+    made = origins if len(origins) else None
+    found = Found(rules, starts, times, made, look.names, tags_, cells, look.labels, constituents)
+    return found if not (rules < 0).any() else _without_removed(found)
 
 
 @compiled
 def _spread_heads(
-    m: Ints,
-    chosen: Ints,
-    begin: int,
-    point: bool,
-    width: int,
-    rules: Ints,
-    starts: Ints,
-    times: Ints,
-    origins: Ints,
-    constituents: Ints,
-) -> None:
+    m: Ints, chosen: Ints, point: bool, width: int
+) -> tuple[Ints, Ints, Ints, Ints, Ints]:
     """Rule, interval, origin and constituents of every match, once per member."""
+    lows, highs, all_made = ints(m, MATCH_LOW), ints(m, MATCH_HIGH), ints(m, MATCH_MADE)
+    total, any_made = 0, False
+    for match in chosen:
+        total += highs[match] - lows[match]
+        any_made = any_made or all_made[match] != 0
+    rules, starts = np.empty(total, np.int64), np.empty(total, np.int64)
+    times, constituents = np.empty(total, np.int64), np.empty((width, total), np.int64)
+    origins = np.empty(total if any_made else 0, np.int64)
     members, row_starts, row_origins = ints(m, MEMBER_RULE), ints(m, ROW_START), ints(m, ROW_ORIGIN)
     rows = ints(m, MATCH_ROW)
     at = 0
     for match in chosen:
-        low, high = ints(m, MATCH_LOW)[match], ints(m, MATCH_HIGH)[match]
+        low, high = lows[match], highs[match]
+        begin = ints(m, FAMILY_MEMBERS)[ints(m, MATCH_FAMILY)[match]]
         first, time = ints(m, MATCH_ROWS)[match], ints(m, MATCH_TIME)[match]
-        start, made = time, ints(m, MATCH_MADE)[match]
+        start, made = time, all_made[match]
         for depth in range(width):
             row = rows[first + depth]
             if not point:
                 start = min(start, row_starts[row])
-            origin = row_origins[row]
-            constituents[depth, at : at + high - low] = origin
+            constituents[depth, at : at + high - low] = row_origins[row]
         for member in range(low, high):
             place = at + member - low
             rules[place] = members[begin + member]
             starts[place] = start
             times[place] = time
-            if origins.shape[0] > 0:
+            if any_made:
                 origins[place] = made - (member - low) if made != 0 else 0
         at += high - low
+    return rules, starts, times, origins, constituents
 
 
 @compiled
 def _spread_values(
-    m: Ints, chosen: Ints, layout: Ints, kinds: Ints, tags_out: Tags, cells_out: Ints
-) -> None:
+    m: Ints, chosen: Ints, layout: Ints, kinds: Ints, total: int
+) -> tuple[Tags, Ints]:
     """The values of output attributes, gathered or computed, once per member."""
     width, rows = scalar(m, WIDTH), ints(m, MATCH_ROW)
+    tags_out = np.empty((layout.shape[0], total), np.uint8)
+    cells_out = np.empty((layout.shape[0], total), np.int64)
     for attribute in range(layout.shape[0]):
         position, source = layout[attribute, 0], layout[attribute, 1]
         at = 0
@@ -191,15 +163,16 @@ def _spread_values(
             tags_out[attribute, at : at + count] = tag
             cells_out[attribute, at : at + count] = cell
             at += count
+    return tags_out, cells_out
 
 
-def _varied(memory: Memory, registry: Registry, family: int, matches: Ints) -> Found:
+def _varied(memory: Memory, look: Look, matches: Ints) -> Found:
     """Matches that have constituents of their own number, once per member."""
-    shape = registry.shapes[family]
     counts = (memory.view(MATCH_HIGH) - memory.view(MATCH_LOW))[matches]
     chosen = np.repeat(matches, counts)
     nth = np.arange(len(chosen)) - np.repeat(np.cumsum(counts) - counts, counts)
-    members = memory.view(FAMILY_MEMBERS)[family] + memory.view(MATCH_LOW)[chosen] + nth
+    families = memory.view(MATCH_FAMILY)[chosen]
+    members = memory.view(FAMILY_MEMBERS)[families] + memory.view(MATCH_LOW)[chosen] + nth
     rules = memory.view(MEMBER_RULE)[members]
     chosen, nth, rules = chosen[rules >= 0], nth[rules >= 0], rules[rules >= 0]
     begins = np.append(memory.view(MATCH_ROWS), memory.count(MATCH_ROW))
@@ -210,23 +183,23 @@ def _varied(memory: Memory, registry: Registry, family: int, matches: Ints) -> F
     rows = memory.view(MATCH_ROW)[places]
     times = memory.view(MATCH_TIME)[chosen]
     starts = times
-    if not shape.point and len(chosen):
+    if not look.point and len(chosen):
         starts = np.minimum.reduceat(_column(memory, ROW_START)[rows], offsets[:-1])
     made = memory.view(MATCH_MADE)[chosen]
-    values = memory.view(MATCH_VALUES)[chosen] + np.arange(len(shape.names))[:, None]
+    values = memory.view(MATCH_VALUES)[chosen] + np.arange(len(look.names))[:, None]
     return Found(
         rules,
         starts,
         times,
         made - nth if made.any() else None,
-        shape.names,
+        look.names,
         memory.view(MATCH_TAG)[values].astype(np.uint8),
         memory.view(MATCH_CELL)[values],
         (),
         _column(memory, ROW_ORIGIN)[rows],
         offsets,
         memory.view(MATCH_LABEL)[places],
-        shape.failure,
+        look.failure,
     )
 
 

@@ -38,14 +38,16 @@ from cepheid.kernel.values import DOUBLE, INT, MISSING, Ints, as_cell, as_float
     FAMILY_OUTPUTS,
     OUTPUT_PROGRAM,
     OUTPUT_KIND,
-) = range(MATCHES, MATCHES + 21)
+    FAMILY_LOOK,
+) = range(MATCHES, MATCHES + 22)
 """Slots: `MATCH_ROWS` and `MATCH_VALUES` are where a match begins in the slots `MATCH_ROW` and
 `MATCH_LABEL`, and `MATCH_TAG` and `MATCH_CELL`. `MATCH_MADE` is the origin of the first composite
 event made of it, or 0. Families: whether a composite event is a point, whether any rule listens to
 it, and where its members and targets begin (one more entry than families). Members: their rule
 (-1 when it was removed) and the code of their output type, -1 when nobody listens. Targets, in
 fours: column, kind, position or -1, and the column of the source or the number of the value.
-Outputs: the programs of the values that are computed with a match, and the kinds they get."""
+`FAMILY_LOOK` says which families look alike from outside. Outputs: the programs of the values that
+are computed with a match, and the kinds they get."""
 
 TARGET_COLUMN, TARGET_KIND, TARGET_POSITION, TARGET_SOURCE = range(4)
 TARGET_WIDTH = 4

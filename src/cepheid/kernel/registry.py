@@ -8,6 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
 
 from cepheid.algebra import (
     EventPredicate,
@@ -20,6 +23,7 @@ from cepheid.kernel.columns import Encoder
 from cepheid.kernel.matches import (
     ANY_KIND,
     FAMILY_LISTENED,
+    FAMILY_LOOK,
     FAMILY_MEMBERS,
     FAMILY_OUTPUTS,
     FAMILY_POINT,
@@ -33,7 +37,7 @@ from cepheid.kernel.matches import (
 from cepheid.kernel.memory import Memory
 from cepheid.kernel.programs import Programs, no_register
 from cepheid.kernel.store import RULE_RANK, TYPE_RANK
-from cepheid.kernel.values import BOOL, DOUBLE, INT, TEXT
+from cepheid.kernel.values import BOOL, DOUBLE, INT, TEXT, Ints
 
 KINDS = {Kind.INT: INT, Kind.DOUBLE: DOUBLE, Kind.STRING: TEXT, Kind.BOOL: BOOL, None: ANY_KIND}
 FAILURE = "Failure"
@@ -67,6 +71,38 @@ class Shape:
     failure: bool = False
 
 
+@dataclass(frozen=True)
+class Look:
+    """What families have in common whose matches are told together, as columns."""
+
+    labels: tuple[str, ...] | None
+    names: tuple[str, ...]
+    kinds: tuple[int, ...]
+    layout: tuple[Gathered | None, ...]
+    point: bool
+    failure: bool
+
+    @staticmethod
+    def of(shape: Shape) -> Look:
+        """The look of a family."""
+        facts = (shape.labels, shape.names, shape.kinds, shape.layout)
+        return Look(*facts, shape.point, shape.failure)
+
+    @cached_property
+    def kind_codes(self) -> Ints:
+        """The kinds of the attributes."""
+        return np.array(self.kinds, np.int64)
+
+    @cached_property
+    def places(self) -> Ints:
+        """Where values come from: position and column, or -1 and the number of a computed value."""
+        rows, computed = [], 0
+        for place in self.layout:
+            rows.append((-1, computed) if place is None else (place.position, place.column))
+            computed += place is None
+        return np.array(rows, np.int64).reshape(-1, 2)
+
+
 @dataclass
 class Registry:
     """What all strategies share while they plan.
@@ -88,7 +124,9 @@ class Registry:
         self.programs = Programs(self.encoder)
         self._outputs: list[tuple[int, int]] = []
         self._output_begins = [0]
-        self._names: list[str] = []
+        self.looks: list[Look] = []
+        self._look_of: list[int] = []
+        self._look_numbers: dict[Look, int] = {}
 
     def type_codes(self, predicate: EventPredicate, deployment: int) -> tuple[int, ...]:
         """The codes of the types that a predicate means; a periodic timer is a type of its own.
@@ -110,6 +148,15 @@ class Registry:
         self._output_begins.append(len(self._outputs))
         self.shapes.append(shape)
         return len(self.shapes) - 1
+
+    def _find_looks(self) -> None:
+        """Which families look alike; planners complete a shape after it has got its number."""
+        for shape in self.shapes[len(self._look_of) :]:
+            look = Look.of(shape)
+            if look not in self._look_numbers:
+                self._look_numbers[look] = len(self.looks)
+                self.looks.append(look)
+            self._look_of.append(self._look_numbers[look])
 
     def varied(self, number: int, rule: Rule, positions: Mapping[str, int]) -> int:
         """The family of a rule whose matches have any number of constituents.
@@ -151,6 +198,8 @@ class Registry:
         memory.put(OUTPUT_PROGRAM, [program for program, _ in self._outputs])
         memory.put(OUTPUT_KIND, [kind for _, kind in self._outputs])
         memory.put(FAMILY_OUTPUTS, self._output_begins)
+        self._find_looks()
+        memory.put(FAMILY_LOOK, self._look_of)
         memory.put(FAMILY_POINT, [int(shape.point) for shape in self.shapes])
         self._write_members(memory)
         self._write_targets(memory)
