@@ -87,6 +87,8 @@ _STATE: dict[str, tuple[int, npt.DTypeLike]] = {
     **DetectorPlans.STATE,
 }
 """Everything that matching depends on besides the rules, by name."""
+_PATTERNS = (Tree, Run, Collection, Detector)
+"""The strategies by what they are for, in the order in which compiled code has them."""
 _COMPACTION = {
     Tree: (mark_trees, move_trees),
     Run: (mark_runs, move_runs),
@@ -122,6 +124,9 @@ class Kernel:
         scalars = [0] * SCALAR_COUNT
         scalars[DEPTH_LIMIT], scalars[NOW] = depth_limit, -NEVER
         self._memory.put(SCALARS, scalars)
+        # This slot never grows, so that a view of it stays good.
+        self._scalars = self._memory.view(SCALARS)
+        self._strategies: tuple[int | None, ...] = (None,) * 4
 
     # --- rules ---------------------------------------------------------------
 
@@ -133,6 +138,7 @@ class Kernel:
         for rule in rules:
             self.registry.listened.update(input_types(rule))
         self._used.update(type(rule.pattern) for rule in rules)
+        self._strategies = tuple(1 if pattern in self._used else None for pattern in _PATTERNS)
         trees = [number for number in numbers if isinstance(rules[number - first].pattern, Tree)]
         if trees:
             self._trees.plan(trees, [rules[number - first] for number in trees])
@@ -155,12 +161,6 @@ class Kernel:
             self._others[type(rule.pattern)].remove(number)
         self._write()
 
-    @property
-    def _strategies(self) -> tuple[int | None, ...]:
-        """For every strategy whether compiled code must contain it."""
-        patterns = (Tree, Run, Collection, Detector)
-        return tuple(1 if pattern in self._used else None for pattern in patterns)
-
     def _write(self) -> None:
         """Put all tables into the memory; the state stays."""
         self.registry.late = self._lateness.by_type(self.registry.rules)
@@ -182,7 +182,7 @@ class Kernel:
 
     def _widen(self) -> None:
         """Give all rows a cell for every column that rules look at by now."""
-        before, width = int(self._view(SCALARS)[WIDTH]), max(1, len(self.encoder.columns))
+        before, width = int(self._scalars[WIDTH]), max(1, len(self.encoder.columns))
         if before == width:
             return
         rows = self._memory.count(ROW_END)
@@ -193,7 +193,7 @@ class Kernel:
                 old = self._raw(slot, rows * before, kind).reshape(rows, before)
                 cells.reshape(-1, width)[:rows, :before] = old
             self._memory.put(slot, cells, kind)
-        self._view(SCALARS)[WIDTH] = width
+        self._scalars[WIDTH] = width
 
     def _raw(self, slot: int, count: int, kind: type) -> npt.NDArray[Any]:
         self._memory.m[3 * slot + 1] = count
@@ -230,16 +230,15 @@ class Kernel:
             done = pass_time(self._memory.m, time, *self._strategies)
             yield from drained(self._memory, self.registry)
             self._check()
-        scalars = self._view(SCALARS)
-        scalars[NOW] = max(int(scalars[NOW]), time)
+        self._scalars[NOW] = max(int(self._scalars[NOW]), time)
 
     def _begin_call(self) -> None:
-        self._view(SCALARS)[TICKS] = 0
+        self._scalars[TICKS] = 0
 
     def _check(self) -> None:
         """Raise an error where a limit was reached."""
         self._collections.check(self._memory)
-        if self._view(SCALARS)[TICKS] > TICK_LIMIT:
+        if self._scalars[TICKS] > TICK_LIMIT:
             raise LimitError(
                 f"periodic timers must give at most {TICK_LIMIT} events in one run\n\n"
                 "hint: write a longer period, or evaluate a shorter stretch of time"
@@ -262,7 +261,7 @@ class Kernel:
     @property
     def cut(self) -> int:
         """How many composite events lay beyond the depth limit."""
-        return int(self._view(SCALARS)[CUT])
+        return int(self._scalars[CUT])
 
     def live(self) -> Ints:
         """The origins of all events that are kept, in order."""
@@ -271,14 +270,14 @@ class Kernel:
 
     def _compact(self) -> None:
         """Forget what nothing refers to, once there may be as much of it as of the rest."""
-        rows, kept = self.stored, int(self._view(SCALARS)[KEPT])
+        rows, kept = self.stored, int(self._scalars[KEPT])
         if rows < _FEW_ROWS or rows < 2 * kept:
             return
         self.compact()
 
     def compact(self) -> None:
         """Forget everything that nothing refers to any more."""
-        m, now = self._memory.m, int(self._view(SCALARS)[NOW])
+        m, now = self._memory.m, int(self._scalars[NOW])
         steps = [step for pattern, step in _COMPACTION.items() if pattern in self._used]
         begin_compaction(m)
         for mark, _ in steps:
@@ -302,7 +301,7 @@ class Kernel:
 
     def _sync(self) -> None:
         """Rows are counted by their ends alone; say so to the other slots."""
-        rows, width = self.stored, int(self._view(SCALARS)[WIDTH])
+        rows, width = self.stored, int(self._scalars[WIDTH])
         for slot in _ROWS:
             self._memory.m[3 * slot + 1] = rows
         for slot in (ROW_TAGS, ROW_CELLS):
@@ -310,7 +309,7 @@ class Kernel:
 
     def _fit_rows(self) -> None:
         """Let all slots of rows have room for as many rows."""
-        width = int(self._view(SCALARS)[WIDTH])
+        width = int(self._scalars[WIDTH])
         room = max(int(self._memory.m[3 * slot + 2]) for slot in _ROWS)
         for slot, each, kind in (
             *((slot, 1, np.int64) for slot in _ROWS),
