@@ -8,23 +8,25 @@ the event fits, or ends (framework paper, "Composite event detectors" and append
 from __future__ import annotations
 
 from cepheid.kernel.branches import (
-    NONE,
-    add_timer,
-    drop_timer,
     find_key,
     free_branch,
-    hold,
-    is_awaited,
     join_order,
     key_of,
     lists_at,
-    mixed,
     new_branch,
-    new_node,
+    relink,
+)
+from cepheid.kernel.chains import (
+    NONE,
+    begin_gathering,
+    chained,
+    extended,
+    gather,
+    hold,
+    latest,
+    mixed,
     plain,
     release,
-    relink,
-    wait_for_timers,
 )
 from cepheid.kernel.compiled import compiled, inlined
 from cepheid.kernel.detector_slots import (
@@ -82,11 +84,6 @@ from cepheid.kernel.detector_slots import (
     MACHINE_SIDE,
     MACHINE_SPLITS,
     MACHINE_WIDTH,
-    NODE,
-    NODE_PARENT,
-    NODE_ROW,
-    NODE_STATE,
-    NODE_WIDTH,
     OPTION,
     OPTION_PROGRAM,
     OPTION_REACH,
@@ -113,7 +110,7 @@ from cepheid.kernel.detector_slots import (
     STATE_ENDS,
     STATE_GOES_ON,
     STATE_HEAD,
-    STATE_POSITION,
+    STATE_REBINDS,
     STATE_REGISTER,
     STATE_SETS,
     STATE_SETS_END,
@@ -143,14 +140,8 @@ from cepheid.kernel.store import (
     compare_rows,
     scalar,
 )
-from cepheid.kernel.telling import (
-    begin_gathering,
-    chained,
-    frame_of_gathered,
-    gather,
-    name_of,
-    tell,
-)
+from cepheid.kernel.telling import frame_of_gathered, name_of, tell
+from cepheid.kernel.timers import add_timer, drop_timer, is_awaited, wait_for_timers
 from cepheid.kernel.told import hash_of, is_fresh, remember_fresh
 from cepheid.kernel.values import MISSING, Ints
 
@@ -354,6 +345,8 @@ def follow(m: Ints, machine: int, at: int, row: int, timer: int, time: int) -> N
     for number in range(count):
         state, stays = ints(m, TAKEN)[number], number == lasting and at >= 0
         place, known = STATE_WIDTH * state, flags
+        if number < count - 1:
+            hold(m, node)
         grown = _grown(m, node, row, state)
         hash1, hash2 = one, other
         if row >= 0 and ints(m, MACHINE)[line + MACHINE_SPLITS]:
@@ -379,24 +372,29 @@ def follow(m: Ints, machine: int, at: int, row: int, timer: int, time: int) -> N
         if row < 0:
             records[to + BRANCH_LAST] = TIMER
             drop_timer(m, to, timer)
-        else:
-            _bind(m, machine, to, grown, row, state)
-        _set_timers(m, to, state)
+        elif ints(m, PASSING)[PAIR_LEFT] >= 0:
+            _bind_pair(m, machine, to, grown)
+        elif ints(m, STATE)[place + STATE_REGISTER] >= 0:
+            registers = to + ints(m, MACHINE)[line + MACHINE_REGISTERS_AT]
+            records[registers + ints(m, STATE)[place + STATE_REGISTER]] = row
+        if ints(m, STATE)[place + STATE_SETS] < ints(m, STATE)[place + STATE_SETS_END]:
+            _set_timers(m, to, state)
         if not ordered and known & TWIN and _is_double(m, to):
             release(m, grown)
             if not stays:
                 free_branch(m, to)
             continue
-        if not ordered:
-            relink(m, to, before, state)
-        elif not stays:
+        if ordered and not stays:
             join_order(m, to, at)
-        wait_for_timers(m, to)
+        elif not ordered and (before != state or ints(m, STATE)[place + STATE_REBINDS]):
+            relink(m, to, before, state)
+        if records[to + BRANCH_TIMERS] > 0 or records[to + BRANCH_HEAP] >= 0:
+            wait_for_timers(m, to)
         survives = survives or stays
-    if at >= 0:
+    if count == 0:
         release(m, node)
-        if not survives:
-            free_branch(m, at)
+    if at >= 0 and not survives:
+        free_branch(m, at)
 
 
 @inlined
@@ -412,16 +410,13 @@ def is_too_long(m: Ints, machine: int, start: int, end: int) -> bool:
 
 @compiled
 def _grown(m: Ints, node: int, row: int, target: int) -> int:
-    """What a branch is made of with one event more; a pair brings all of its own, a timer none."""
+    """A chain (which is used up) with one event more; a pair brings all its own, a timer none."""
     if row < 0:
-        hold(m, node)
         return node
     passing = ints(m, PASSING)
     if passing[PAIR_LEFT] < 0:
-        return new_node(m, node, row, target)
-    hold(m, node)
-    left = chained(m, node, passing[PAIR_LEFT])
-    return chained(m, left, passing[PAIR_RIGHT])
+        return extended(m, node, row, target)
+    return chained(m, chained(m, node, passing[PAIR_LEFT]), passing[PAIR_RIGHT])
 
 
 @compiled
@@ -437,32 +432,15 @@ def _copied(m: Ints, machine: int, at: int) -> int:
 
 
 @compiled
-def _bind(m: Ints, machine: int, at: int, node: int, row: int, target: int) -> None:
-    """Note the latest events under the labels that filters speak of."""
-    records = ints(m, BRANCH)
-    registers = at + ints(m, MACHINE)[MACHINE_WIDTH * machine + MACHINE_REGISTERS_AT]
-    if ints(m, PASSING)[PAIR_LEFT] < 0:
-        register = ints(m, STATE)[STATE_WIDTH * target + STATE_REGISTER]
-        if register >= 0:
-            records[registers + register] = row
-        return
+def _bind_pair(m: Ints, machine: int, at: int, node: int) -> None:
+    """Note the latest events under the labels that filters speak of, when a pair was taken."""
     ints(m, PASSING)[PAIR_KEPT] = 1
-    positions = ints(m, MACHINE)[MACHINE_WIDTH * machine + MACHINE_POSITIONS]
-    for register in range(ints(m, MACHINE)[MACHINE_WIDTH * machine + MACHINE_REGISTERS]):
+    line = MACHINE_WIDTH * machine
+    registers = at + ints(m, MACHINE)[line + MACHINE_REGISTERS_AT]
+    positions = ints(m, MACHINE)[line + MACHINE_POSITIONS]
+    for register in range(ints(m, MACHINE)[line + MACHINE_REGISTERS]):
         position = ints(m, REGISTER)[positions + register]
-        records[registers + register] = _latest(m, node, position)
-
-
-@compiled
-def _latest(m: Ints, node: int, position: int) -> int:
-    """The newest event of a chain under a label, or -1."""
-    nodes, states = ints(m, NODE), ints(m, STATE)
-    while node >= 0:
-        state = nodes[NODE_WIDTH * node + NODE_STATE]
-        if states[STATE_WIDTH * state + STATE_POSITION] == position:
-            return int(nodes[NODE_WIDTH * node + NODE_ROW])
-        node = nodes[NODE_WIDTH * node + NODE_PARENT]
-    return NONE
+        ints(m, BRANCH)[registers + register] = latest(m, node, position)
 
 
 @compiled

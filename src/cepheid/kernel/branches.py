@@ -1,18 +1,17 @@
-"""Branches of detectors: what they are made of, the lists in which they are found, their timers.
+"""Branches of detectors, and the lists in which they are found.
 
 A branch is a line in one slot; branches of one machine have the same size, so that a free one is
-used again. What a branch is made of is a chain of nodes that branches share, from the newest event
-to the oldest; a node is free as soon as nobody uses it. A branch is in the list of its state, or in
-the list of a key (an attribute of one of its events that the next event must share), or in both.
+used again. A branch is in the list of its state, or in the list of a key (an attribute of one of
+its events that the next event must share), or in both.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
+from cepheid.kernel.chains import mixed
 from cepheid.kernel.compiled import compiled, inlined
 from cepheid.kernel.detector_slots import (
-    AWAIT,
     BRANCH,
     BRANCH_FLAGS,
     BRANCH_FREE,
@@ -20,12 +19,8 @@ from cepheid.kernel.detector_slots import (
     BRANCH_MACHINE,
     BRANCH_NODE,
     BRANCH_STATE,
-    BRANCH_TIMER,
     BRANCH_TIMERS,
     COUNTERS,
-    FREE_NODE,
-    HEAP,
-    HEAP_WIDTH,
     KEY,
     KEY_CELL,
     KEY_HEAD,
@@ -42,18 +37,8 @@ from cepheid.kernel.detector_slots import (
     MACHINE_SIZE,
     MACHINE_WAYS,
     MACHINE_WIDTH,
-    NODE,
-    NODE_PARENT,
-    NODE_ROW,
-    NODE_STATE,
-    NODE_USERS,
-    NODE_WIDTH,
     ORDER_ENDS,
-    PASSING,
-    SELF_COUNT,
-    SELF_ROW,
     STATE,
-    STATE_AWAITS,
     STATE_HEAD,
     STATE_REBINDS,
     STATE_WAYS,
@@ -63,33 +48,13 @@ from cepheid.kernel.detector_slots import (
     WAY_REGISTER,
     WAY_WIDTH,
 )
-from cepheid.kernel.memory import ints, resize, set_size, size, tags
-from cepheid.kernel.store import NEVER, ROW_CELLS, ROW_TAGS, WIDTH, scalar
+from cepheid.kernel.memory import ints, resize, size, tags
+from cepheid.kernel.store import ROW_CELLS, ROW_TAGS, WIDTH, scalar
+from cepheid.kernel.timers import leave_heap
 from cepheid.kernel.values import DOUBLE, INT, MISSING, Ints, as_float
 
 NONE, UNLINKED, FIRST = -1, -1, -2
 """No branch; the link to the branch before: in no list, or (and below) the head of one."""
-
-_MIX = np.uint64(0x9E3779B97F4A7C15)
-_MIX2 = np.uint64(0xBF58476D1CE4E5B9)
-_MIX3 = np.uint64(0x94D049BB133111EB)
-
-
-@inlined
-def plain(value: int) -> int:
-    """A number that the compiler does not take for a constant.
-
-    A function that is called with a constant is compiled once more for it.
-    """
-    return value + 0
-
-
-@inlined
-def mixed(value: int) -> int:
-    """A number whose bits all depend on all bits of another (splitmix64)."""
-    bits = (np.uint64(value) + _MIX) * _MIX2
-    bits = (bits ^ (bits >> np.uint64(27))) * _MIX3
-    return int(np.int64(bits ^ (bits >> np.uint64(31))))
 
 
 @inlined
@@ -100,54 +65,6 @@ def key_of(tag: int, cell: int) -> tuple[int, int]:
         if -(2.0**63) <= number < 2.0**63 and number == np.floor(number):
             return INT, int(number)
     return tag, cell
-
-
-# --- nodes -------------------------------------------------------------------
-
-
-@inlined
-def hold(m: Ints, node: int) -> None:
-    """Say that somebody more uses a node."""
-    if node >= 0:
-        ints(m, NODE)[NODE_WIDTH * node + NODE_USERS] += 1
-
-
-@compiled
-def new_node(m: Ints, parent: int, row: int, state: int) -> int:
-    """A node with one user, for an event that came after those of another node."""
-    counters = ints(m, COUNTERS)
-    node = counters[FREE_NODE]
-    if node >= 0:
-        counters[FREE_NODE] = ints(m, NODE)[NODE_WIDTH * node + NODE_PARENT]
-    else:
-        node = size(m, NODE) // NODE_WIDTH
-        resize(m, NODE, NODE_WIDTH * (node + 1))
-    nodes, at = ints(m, NODE), NODE_WIDTH * node
-    nodes[at + NODE_PARENT], nodes[at + NODE_ROW] = parent, row
-    nodes[at + NODE_STATE], nodes[at + NODE_USERS] = state, 1
-    if parent >= 0:
-        nodes[NODE_WIDTH * parent + NODE_USERS] += 1
-    passing = ints(m, PASSING)
-    if row == passing[SELF_ROW]:
-        passing[SELF_COUNT] += 1
-    return int(node)
-
-
-@compiled
-def release(m: Ints, node: int) -> None:
-    """Say that somebody less uses a node; what nobody uses is free, with what came before it."""
-    nodes, counters, passing = ints(m, NODE), ints(m, COUNTERS), ints(m, PASSING)
-    while node >= 0:
-        at = NODE_WIDTH * node
-        nodes[at + NODE_USERS] -= 1
-        if nodes[at + NODE_USERS] > 0:
-            return
-        if nodes[at + NODE_ROW] == passing[SELF_ROW]:
-            passing[SELF_COUNT] -= 1
-        parent = nodes[at + NODE_PARENT]
-        nodes[at + NODE_PARENT] = counters[FREE_NODE]
-        counters[FREE_NODE] = node
-        node = parent
 
 
 # --- branches ----------------------------------------------------------------
@@ -379,109 +296,3 @@ def rebuild_keys(m: Ints) -> None:
         number = way - ints(m, MACHINE)[MACHINE_WIDTH * machine + MACHINE_WAYS] + 1
         records[head + lists_at(m, machine) + 2 * number] = -2 - 2 * slot
     ints(m, COUNTERS)[KEYS_USED] = used
-
-
-# --- timers ------------------------------------------------------------------
-
-
-@inlined
-def is_awaited(m: Ints, state: int, timer: int) -> bool:
-    """Whether a timer lies in the domain of a state."""
-    base = ints(m, STATE)[STATE_WIDTH * state + STATE_AWAITS]
-    return bool(ints(m, AWAIT)[2 * (base + timer)] >= 0)
-
-
-@compiled
-def drop_timer(m: Ints, at: int, timer: int) -> None:
-    """Stop a timer of a branch, if it runs; the others keep their order."""
-    records = ints(m, BRANCH)
-    first, count = at + BRANCH_TIMER, records[at + BRANCH_TIMERS]
-    to = first
-    for place in range(first, first + 2 * count, 2):
-        if records[place] != timer:
-            records[to], records[to + 1] = records[place], records[place + 1]
-            to += 2
-    records[at + BRANCH_TIMERS] = (to - first) // 2
-
-
-@inlined
-def add_timer(m: Ints, at: int, timer: int, time: int) -> None:
-    """Let a timer run that does not run yet."""
-    records = ints(m, BRANCH)
-    place = at + BRANCH_TIMER + 2 * records[at + BRANCH_TIMERS]
-    records[place], records[place + 1] = timer, time
-    records[at + BRANCH_TIMERS] += 1
-
-
-@compiled
-def wait_for_timers(m: Ints, at: int) -> None:
-    """Bring the heap up to date with the timers that a branch waits for in its state."""
-    records, nearest = ints(m, BRANCH), NEVER
-    for place in range(at + BRANCH_TIMER, at + BRANCH_TIMER + 2 * records[at + BRANCH_TIMERS], 2):
-        if records[place + 1] < nearest and is_awaited(
-            m, records[at + BRANCH_STATE], records[place]
-        ):
-            nearest = records[place + 1]
-    spot = records[at + BRANCH_HEAP]
-    if spot >= 0:
-        if ints(m, HEAP)[HEAP_WIDTH * spot] == nearest:
-            return
-        leave_heap(m, at)
-    if nearest < NEVER:
-        spot = size(m, HEAP) // HEAP_WIDTH
-        resize(m, HEAP, HEAP_WIDTH * (spot + 1))
-        _rise(m, spot, nearest, at)
-
-
-@compiled
-def leave_heap(m: Ints, at: int) -> None:
-    """Take a branch out of the heap, if it is in it."""
-    spot = ints(m, BRANCH)[at + BRANCH_HEAP]
-    if spot < 0:
-        return
-    ints(m, BRANCH)[at + BRANCH_HEAP] = NONE
-    last = size(m, HEAP) // HEAP_WIDTH - 1
-    set_size(m, HEAP, HEAP_WIDTH * last)
-    if spot == last:
-        return
-    heap = ints(m, HEAP)
-    time, other = heap[HEAP_WIDTH * last], heap[HEAP_WIDTH * last + 1]
-    if spot > 0 and time < heap[HEAP_WIDTH * ((spot - 1) // 2)]:
-        _rise(m, spot, time, other)
-    else:
-        _sink(m, spot, time, other)
-
-
-@compiled
-def _rise(m: Ints, spot: int, time: int, at: int) -> None:
-    """Put a branch into the heap, at a spot or nearer to the front."""
-    heap, records = ints(m, HEAP), ints(m, BRANCH)
-    while spot > 0:
-        parent = (spot - 1) // 2
-        if heap[HEAP_WIDTH * parent] <= time:
-            break
-        other = heap[HEAP_WIDTH * parent + 1]
-        heap[HEAP_WIDTH * spot], heap[HEAP_WIDTH * spot + 1] = heap[HEAP_WIDTH * parent], other
-        records[other + BRANCH_HEAP] = spot
-        spot = parent
-    heap[HEAP_WIDTH * spot], heap[HEAP_WIDTH * spot + 1] = time, at
-    records[at + BRANCH_HEAP] = spot
-
-
-@compiled
-def _sink(m: Ints, spot: int, time: int, at: int) -> None:
-    """Put a branch into the heap, at a spot or further from the front."""
-    heap, records = ints(m, HEAP), ints(m, BRANCH)
-    count = size(m, HEAP) // HEAP_WIDTH
-    while 2 * spot + 1 < count:
-        child = 2 * spot + 1
-        if child + 1 < count and heap[HEAP_WIDTH * (child + 1)] < heap[HEAP_WIDTH * child]:
-            child += 1
-        if heap[HEAP_WIDTH * child] >= time:
-            break
-        other = heap[HEAP_WIDTH * child + 1]
-        heap[HEAP_WIDTH * spot], heap[HEAP_WIDTH * spot + 1] = heap[HEAP_WIDTH * child], other
-        records[other + BRANCH_HEAP] = spot
-        spot = child
-    heap[HEAP_WIDTH * spot], heap[HEAP_WIDTH * spot + 1] = time, at
-    records[at + BRANCH_HEAP] = spot

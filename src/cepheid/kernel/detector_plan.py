@@ -28,7 +28,7 @@ from cepheid.kernel.conditions import Condition
 from cepheid.kernel.detector_automaton import START, Automaton
 from cepheid.kernel.detector_machine import Case, Group, Machine
 from cepheid.kernel.detectors import fill_gates
-from cepheid.kernel.lateness import Lateness, own_lateness
+from cepheid.kernel.lateness import own_lateness
 from cepheid.kernel.memory import Memory
 from cepheid.kernel.registry import Registry
 from cepheid.kernel.sides import FEW_MATCHES
@@ -85,7 +85,6 @@ class DetectorPlans:
         self._plans: dict[int, Plan] = {}
         self._machines: list[Machine] = []
         self._machine_doors: list[dict[int, list[Entry]]] = []
-        self._lateness = Lateness()
         self._names: dict[int, int] = {}
         self._programs = 0
         self._states: list[tuple[int, ...]] = []
@@ -338,9 +337,7 @@ class DetectorPlans:
         self._make_room(memory)
 
     def _write_rules(self, memory: Memory) -> None:
-        late: Mapping[str, int] = {}
-        if any(plan.detector.within is not None for plan in self._plans.values()):
-            late = self._lateness.by_type(self.registry.rules)
+        late = self.registry.late
         for plan in self._plans.values():
             slack = max((late.get(type_, 0) for type_ in plan.inputs), default=0)
             if len(plan.machines) > 1:

@@ -208,9 +208,12 @@ TIMER = -2
 TWIN, WAS_TOLD, IS_DUE = 1, 2, 4
 """Flags: another branch may be made of the same events; what it is made of was told; fires now."""
 
-NODE_PARENT, NODE_ROW, NODE_STATE, NODE_USERS = range(4)
-NODE_WIDTH = 4
-"""An event of one or several branches, and what came before it; a free one has no users."""
+NODE_PARENT, NODE_USERS, NODE_COUNT, NODE_FIRST = 0, 1, 2, 4
+NODE_WIDTH = 16
+NODE_ROOM = (NODE_WIDTH - NODE_FIRST) // 2
+"""Some events of a branch, each as its row and the state that it led to, after those of the parent.
+A node is two lines of the processor's cache. One with several users does not grow any more; one
+without users is free."""
 
 KEY_WAY, KEY_TAG, KEY_CELL, KEY_HEAD = range(4)
 KEY_WIDTH = 4

@@ -8,17 +8,8 @@ each other, and `detector_plan` for the tables.
 from __future__ import annotations
 
 from cepheid.kernel.advance import follow, is_doomed, take_timer, visit
-from cepheid.kernel.branches import (
-    NONE,
-    free_branch,
-    key_of,
-    leave_heap,
-    lists_at,
-    mixed,
-    plain,
-    rebuild_keys,
-    release,
-)
+from cepheid.kernel.branches import free_branch, key_of, lists_at, rebuild_keys
+from cepheid.kernel.chains import NONE, mixed, plain, release
 from cepheid.kernel.compiled import compiled, inlined
 from cepheid.kernel.detector_slots import (
     BRANCH,
@@ -73,9 +64,10 @@ from cepheid.kernel.detector_slots import (
     MATCH_NODE,
     MATCH_WIDTH,
     NODE,
+    NODE_COUNT,
+    NODE_FIRST,
     NODE_MOVED,
     NODE_PARENT,
-    NODE_ROW,
     NODE_USERS,
     NODE_WIDTH,
     ORDER_ENDS,
@@ -105,6 +97,7 @@ from cepheid.kernel.store import (
     keep,
     scalar,
 )
+from cepheid.kernel.timers import leave_heap
 from cepheid.kernel.told import move_told, sweep_told
 from cepheid.kernel.values import MISSING, Ints
 
@@ -244,8 +237,10 @@ def mark_detectors(m: Ints, now: int) -> None:
     _drop_matches(m, now)
     nodes, records = ints(m, NODE), ints(m, BRANCH)
     for node in range(0, size(m, NODE), NODE_WIDTH):
+        first = node + NODE_FIRST
         if nodes[node + NODE_USERS] > 0:
-            keep(m, nodes[node + NODE_ROW])
+            for place in range(first, first + 2 * nodes[node + NODE_COUNT], 2):
+                keep(m, nodes[place])
     at = 0
     while at < size(m, BRANCH):
         # The last event is among the nodes, unless it is a pair.
@@ -292,8 +287,10 @@ def move_detectors(m: Ints) -> None:
     """Follow rows to where compaction put them, and give up room that is not used."""
     moved, nodes, records = ints(m, MOVED), ints(m, NODE), ints(m, BRANCH)
     for node in range(0, size(m, NODE), NODE_WIDTH):
+        first = node + NODE_FIRST
         if nodes[node + NODE_USERS] > 0:
-            nodes[node + NODE_ROW] = moved[nodes[node + NODE_ROW]]
+            for place in range(first, first + 2 * nodes[node + NODE_COUNT], 2):
+                nodes[place] = moved[nodes[place]]
     at = 0
     while at < size(m, BRANCH):
         if records[at + BRANCH_STATE] >= 0:

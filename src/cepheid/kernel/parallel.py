@@ -7,7 +7,8 @@ the total order; the row goes again unless a branch has the pair as its last eve
 from __future__ import annotations
 
 from cepheid.kernel.advance import follow, is_too_long, take_timer, visit
-from cepheid.kernel.branches import NONE, lists_at, plain
+from cepheid.kernel.branches import lists_at
+from cepheid.kernel.chains import NONE, begin_gathering, chained, gather, plain
 from cepheid.kernel.compiled import compiled, inlined
 from cepheid.kernel.detector_slots import (
     BRANCH,
@@ -84,7 +85,7 @@ from cepheid.kernel.store import (
     new_row,
     scalar,
 )
-from cepheid.kernel.telling import begin_gathering, chained, gather, sort_gathered, tell
+from cepheid.kernel.telling import sort_gathered, tell
 from cepheid.kernel.values import Ints
 
 PAIR_WIDTH = 3

@@ -10,7 +10,7 @@ without such a time keeps a number of matches.
 
 from __future__ import annotations
 
-from cepheid.kernel.branches import NONE, release
+from cepheid.kernel.chains import NONE, release
 from cepheid.kernel.compiled import compiled
 from cepheid.kernel.detector_slots import (
     COUNTERS,

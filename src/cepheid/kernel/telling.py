@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cepheid.kernel.branches import mixed, new_node, plain, release
+from cepheid.kernel.chains import begin_gathering, gather, mixed, plain
 from cepheid.kernel.compiled import compiled, inlined
 from cepheid.kernel.detector_slots import (
     DETECTOR,
@@ -23,11 +23,6 @@ from cepheid.kernel.detector_slots import (
     MACHINE,
     MACHINE_DETECTOR,
     MACHINE_WIDTH,
-    NODE,
-    NODE_PARENT,
-    NODE_ROW,
-    NODE_STATE,
-    NODE_WIDTH,
     STATE,
     STATE_LABEL,
     STATE_POSITION,
@@ -52,43 +47,6 @@ def name_of(m: Ints, row: int, state: int) -> int:
 
 
 # --- what a match is made of -------------------------------------------------
-
-
-@inlined
-def begin_gathering(m: Ints) -> None:
-    """Nothing is gathered yet."""
-    set_size(m, GATHERED_ROW, 0)
-    set_size(m, GATHERED_STATE, 0)
-
-
-@compiled
-def gather(m: Ints, node: int) -> None:
-    """Add the events of a chain to what is gathered, in the order in which they were taken."""
-    nodes, length, walked = ints(m, NODE), 0, node
-    while walked >= 0:
-        length += 1
-        walked = nodes[NODE_WIDTH * walked + NODE_PARENT]
-    to = size(m, GATHERED_ROW) + length
-    resize(m, GATHERED_ROW, to)
-    resize(m, GATHERED_STATE, to)
-    rows, states = ints(m, GATHERED_ROW), ints(m, GATHERED_STATE)
-    while node >= 0:
-        to -= 1
-        rows[to] = nodes[NODE_WIDTH * node + NODE_ROW]
-        states[to] = nodes[NODE_WIDTH * node + NODE_STATE]
-        node = nodes[NODE_WIDTH * node + NODE_PARENT]
-
-
-@compiled
-def chained(m: Ints, node: int, side: int) -> int:
-    """A chain (which is used up) with the events of another one after its own."""
-    begin_gathering(m)
-    gather(m, side)
-    for at in range(size(m, GATHERED_ROW)):
-        grown = new_node(m, node, ints(m, GATHERED_ROW)[at], ints(m, GATHERED_STATE)[at])
-        release(m, node)
-        node = grown
-    return node
 
 
 @compiled

@@ -13,7 +13,7 @@ the order in which branches took them does not matter. How long must a sum be re
 
 from __future__ import annotations
 
-from cepheid.kernel.branches import mixed
+from cepheid.kernel.chains import mixed
 from cepheid.kernel.compiled import compiled, inlined
 from cepheid.kernel.detector_slots import (
     COUNTERS,
@@ -21,7 +21,8 @@ from cepheid.kernel.detector_slots import (
     FRESH_COUNT,
     KEY_OTHER,
     NODE,
-    NODE_ROW,
+    NODE_COUNT,
+    NODE_FIRST,
     NODE_USERS,
     NODE_WIDTH,
     PASSING,
@@ -153,8 +154,10 @@ def sweep_told(m: Ints) -> None:
     referred = tags(m, REFERRED)
     referred[:rows] = 0
     for at in range(0, size(m, NODE), NODE_WIDTH):
+        first = at + NODE_FIRST
         if nodes[at + NODE_USERS] > 0:
-            referred[nodes[at + NODE_ROW]] = 1
+            for place in range(first, first + 2 * nodes[at + NODE_COUNT], 2):
+                referred[nodes[place]] = 1
     count, kept = size(m, TOLD), 0
     resize(m, KEY_OTHER, count)
     others, table, origins = ints(m, KEY_OTHER), ints(m, TOLD), ints(m, ROW_ORIGIN)
@@ -165,7 +168,7 @@ def sweep_told(m: Ints) -> None:
             others[kept : kept + TOLD_WIDTH] = table[at : at + TOLD_WIDTH]
             kept += TOLD_WIDTH
     # The work that a sweep is pays for as many sums that are remembered until the next one.
-    work = (rows + size(m, NODE) // NODE_WIDTH) // 4
+    work = (rows + size(m, NODE) // 2) // 4
     _fill_told(m, kept // TOLD_WIDTH, max(work, 2 * (kept // TOLD_WIDTH)))
 
 
