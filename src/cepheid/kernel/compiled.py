@@ -37,7 +37,7 @@ def _imported(module: str) -> tuple[str, ...]:
 
 
 @cache
-def _cache_folder(module: str) -> str:
+def cache_folder(module: str) -> str:
     """Where compiled code of a module is kept, given what it and its imports contain."""
     if "NUMBA_CACHE_DIR" in os.environ:
         return os.environ["NUMBA_CACHE_DIR"]
@@ -72,7 +72,7 @@ def _compiled(function: F, *, forceinline: bool) -> F:
     module = function.__module__
     folder = _CONFIG.CACHE_DIR
     if module.startswith("cepheid.kernel."):
-        folder = _cache_folder(module.removeprefix("cepheid.kernel."))
+        folder = cache_folder(module.removeprefix("cepheid.kernel."))
     before, _CONFIG.CACHE_DIR = _CONFIG.CACHE_DIR, folder
     try:
         return cast("F", numba.njit(cache=True, forceinline=forceinline)(function))

@@ -63,7 +63,7 @@ def drained(memory: Memory, registry: Registry) -> list[Found]:
     m = memory.m
     if m[3 * MATCH_FAMILY + 1] == 0:
         return []
-    order, looks, begins = _by_look(m, len(registry.looks))
+    order, looks, begins = by_look(m, len(registry.looks))
     found = []
     for look, begin, end in zip(looks.tolist(), begins[:-1], begins[1:], strict=True):
         seen = registry.looks[look]
@@ -74,7 +74,7 @@ def drained(memory: Memory, registry: Registry) -> list[Found]:
 
 
 @compiled
-def _by_look(m: Ints, looks: int) -> tuple[Ints, Ints, Ints]:
+def by_look(m: Ints, looks: int) -> tuple[Ints, Ints, Ints]:
     """All matches, sorted by look; which looks there are, and where each begins."""
     count, families, look_of = match_count(m), ints(m, MATCH_FAMILY), ints(m, FAMILY_LOOK)
     counts = np.zeros(looks + 1, np.int64)
@@ -96,15 +96,15 @@ def _found(memory: Memory, look: Look, chosen: Ints) -> Found:
     if look.labels is None:
         return _varied(memory, look, chosen)
     width = len(look.labels)
-    rules, starts, times, origins, constituents = _spread_heads(memory.m, chosen, look.point, width)
-    tags_, cells = _spread_values(memory.m, chosen, look.places, look.kind_codes, len(rules))
+    rules, starts, times, origins, constituents = spread_heads(memory.m, chosen, look.point, width)
+    tags_, cells = spread_values(memory.m, chosen, look.places, look.kind_codes, len(rules))
     made = origins if len(origins) else None
     found = Found(rules, starts, times, made, look.names, tags_, cells, look.labels, constituents)
     return found if not (rules < 0).any() else _without_removed(found)
 
 
 @compiled
-def _spread_heads(
+def spread_heads(
     m: Ints, chosen: Ints, point: bool, width: int
 ) -> tuple[Ints, Ints, Ints, Ints, Ints]:
     """Rule, interval, origin and constituents of every match, once per member."""
@@ -141,7 +141,7 @@ def _spread_heads(
 
 
 @compiled
-def _spread_values(
+def spread_values(
     m: Ints, chosen: Ints, layout: Ints, kinds: Ints, total: int
 ) -> tuple[Tags, Ints]:
     """The values of output attributes, gathered or computed, once per member."""

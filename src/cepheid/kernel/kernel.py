@@ -20,6 +20,7 @@ from cepheid.kernel.lateness import Lateness
 from cepheid.kernel.lazy import mark_trees, move_trees
 from cepheid.kernel.memory import Memory
 from cepheid.kernel.plan import TreePlans
+from cepheid.kernel.ready import flags, make_ready
 from cepheid.kernel.registry import Registry
 from cepheid.kernel.run_plan import RunPlans
 from cepheid.kernel.runs import mark_runs, move_runs
@@ -87,8 +88,6 @@ _STATE: dict[str, tuple[int, npt.DTypeLike]] = {
     **DetectorPlans.STATE,
 }
 """Everything that matching depends on besides the rules, by name."""
-_PATTERNS = (Tree, Run, Collection, Detector)
-"""The strategies by what they are for, in the order in which compiled code has them."""
 _COMPACTION = {
     Tree: (mark_trees, move_trees),
     Run: (mark_runs, move_runs),
@@ -97,6 +96,13 @@ _COMPACTION = {
 }
 """For every strategy what says which rows it needs, and what takes their new numbers."""
 _FEW_ROWS = 1024
+
+
+def _plain(column: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """A column as compiled code knows it: in one piece, and not read-only."""
+    if column.flags.c_contiguous and column.flags.writeable:
+        return column
+    return np.array(column, order="C")
 
 
 class Kernel:
@@ -126,7 +132,7 @@ class Kernel:
         self._memory.put(SCALARS, scalars)
         # This slot never grows, so that a view of it stays good.
         self._scalars = self._memory.view(SCALARS)
-        self._strategies: tuple[int | None, ...] = (None,) * 4
+        self._strategies = flags(())
 
     # --- rules ---------------------------------------------------------------
 
@@ -138,7 +144,7 @@ class Kernel:
         for rule in rules:
             self.registry.listened.update(input_types(rule))
         self._used.update(type(rule.pattern) for rule in rules)
-        self._strategies = tuple(1 if pattern in self._used else None for pattern in _PATTERNS)
+        self._strategies = flags(self._used)
         trees = [number for number in numbers if isinstance(rules[number - first].pattern, Tree)]
         if trees:
             self._trees.plan(trees, [rules[number - first] for number in trees])
@@ -213,8 +219,10 @@ class Kernel:
 
     def feed(self, batch: Batch) -> Iterator[Found]:
         """Take events in the order in which they are to be consumed."""
+        make_ready(self._strategies)
         self._rank()
         self._compact()
+        batch = Batch._make(map(_plain, batch))
         at, count = 0, len(batch.types)
         while at < count:
             self._begin_call()
@@ -224,6 +232,7 @@ class Kernel:
 
     def advance(self, time: int) -> Iterator[Found]:
         """Let time pass: everything that is due at or before a time happens."""
+        make_ready(self._strategies)
         done = False
         while not done:
             self._begin_call()

@@ -1,0 +1,138 @@
+"""Compilation that is announced: the first time on a machine it takes a while, and says so.
+
+Compiled code is kept on disk (see `compiled`). A mark beside it tells that everything a set of
+strategies needs is there; without the mark, functions are compiled part by part, with progress on
+the standard error stream.
+
+    python -m cepheid.kernel.ready      compile everything now
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from numba import types
+
+from cepheid.algebra import Collection, Detector, Run, Tree
+from cepheid.kernel.collecting import mark_collections, move_collections, see_collections
+from cepheid.kernel.compiled import cache_folder
+from cepheid.kernel.detectors import (
+    fire_detectors,
+    mark_detectors,
+    move_detectors,
+    see_detectors,
+)
+from cepheid.kernel.found import by_look, spread_heads, spread_values
+from cepheid.kernel.lazy import fire_trees, mark_trees, move_trees, see_trees
+from cepheid.kernel.runs import mark_runs, move_runs, see_runs
+from cepheid.kernel.store import begin_compaction, finish_compaction
+from cepheid.kernel.stream import feed, pass_time
+
+PATTERNS = (Tree, Run, Collection, Detector)
+"""The strategies by what they are for, in the order in which compiled code has them."""
+
+Flags = tuple[int | None, ...]
+"""For every strategy 1 if compiled code must contain it, else None."""
+
+_INT: Any = types.int64
+_FLAG: Any = types.boolean
+_MEMORY = _INT[::1]
+_TAGS = types.uint8[:, ::1]
+_CELLS = _INT[:, ::1]
+_ROW, _NOW, _ALONE = (_MEMORY, _INT), (_MEMORY, _INT), (_MEMORY,)
+
+_PARTS: dict[type, tuple[tuple[str, Callable[..., object], tuple[Any, ...]], ...]] = {
+    Tree: (
+        ("trees: search", see_trees, _ROW),
+        ("trees: deadlines", fire_trees, _NOW),
+        ("trees: expiry", mark_trees, _NOW),
+        ("trees: expiry", move_trees, _ALONE),
+    ),
+    Run: (
+        ("runs: watching", see_runs, _ROW),
+        ("runs: expiry", mark_runs, _NOW),
+        ("runs: expiry", move_runs, _ALONE),
+    ),
+    Collection: (
+        ("collections: search", see_collections, _ROW),
+        ("collections: expiry", mark_collections, _NOW),
+        ("collections: expiry", move_collections, _ALONE),
+    ),
+    Detector: (
+        ("detectors: branches", see_detectors, _ROW),
+        ("detectors: timers", fire_detectors, _NOW),
+        ("detectors: expiry", mark_detectors, _NOW),
+        ("detectors: expiry", move_detectors, _ALONE),
+    ),
+}
+_SHARED: tuple[tuple[str, Callable[..., object], tuple[Any, ...]], ...] = (
+    ("matches as columns", by_look, (_MEMORY, _INT)),
+    ("matches as columns", spread_heads, (_MEMORY, _INT[::1], _FLAG, _INT)),
+    ("matches as columns", spread_values, (_MEMORY, _INT[::1], _CELLS, _INT[::1], _INT)),
+    ("events that are kept", begin_compaction, _ALONE),
+    ("events that are kept", finish_compaction, _ALONE),
+)
+_ready: set[Flags] = set()
+
+
+def flags(patterns: Iterable[type]) -> Flags:
+    """What compiled code must contain for rules with such patterns.
+
+    One strategy alone, or all of them: every set of strategies is compiled for itself.
+    """
+    used = set(patterns)
+    if len(used) > 1:
+        used = set(PATTERNS)
+    return tuple(1 if pattern in used else None for pattern in PATTERNS)
+
+
+def make_ready(strategies: Flags) -> None:
+    """See to it that compiled code for these strategies is there."""
+    if strategies in _ready:
+        return
+    mark = _mark(strategies)
+    if not mark.exists():
+        _compile(strategies)
+        try:
+            mark.parent.mkdir(parents=True, exist_ok=True)
+            mark.touch()
+        except OSError:
+            # A disk that cannot be written costs the next process the time again, nothing else.
+            pass
+    _ready.add(strategies)
+
+
+def _mark(strategies: Flags) -> Path:
+    name = "".join("0" if strategy is None else "1" for strategy in strategies)
+    return Path(cache_folder("ready")) / f"ready-{name}"
+
+
+def _parts(strategies: Flags) -> Iterator[tuple[str, Callable[..., object], tuple[Any, ...]]]:
+    for pattern, used in zip(PATTERNS, strategies, strict=True):
+        yield from _PARTS[pattern] if used else ()
+    yield from _SHARED
+    chosen = tuple(types.none if used is None else _INT for used in strategies)
+    columns = (*(_INT[::1] for _ in range(4)), _TAGS, _CELLS)
+    yield "the stream", pass_time, (_MEMORY, _INT, *chosen)
+    yield "the stream", feed, (_MEMORY, *columns, _INT, *chosen)
+
+
+def _compile(strategies: Flags) -> None:
+    parts, begin = list(_parts(strategies)), time.monotonic()
+    _say("cepheid: compiling the engine, once on this machine; this takes a minute or two")
+    for number, (name, function, signature) in enumerate(parts):
+        _say(f"cepheid: compiling {number + 1} of {len(parts)}, {name}")
+        function.compile(signature)  # type: ignore[attr-defined]  # numba adds it
+    _say(f"cepheid: compiled in {time.monotonic() - begin:.0f} s, and kept for the next time")
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)  # noqa: T201 (the user waits, and wants to know)
+
+
+if __name__ == "__main__":
+    make_ready((1,) * len(PATTERNS))
