@@ -13,8 +13,9 @@ import numpy as np
 
 from cepheid.algebra import Collection, CountWindow, Key, Rule, TimeWindow, input_types
 from cepheid.errors import LimitError
-from cepheid.kernel import collect_search as search
-from cepheid.kernel import collect_state as state
+from cepheid.kernel import collect_slots as slots
+from cepheid.kernel.collect_search import TRY_LIMIT
+from cepheid.kernel.collect_state import key_of
 from cepheid.kernel.collect_steps import Plan, Tables, Use, planned
 from cepheid.kernel.lateness import Lateness
 from cepheid.kernel.memory import Memory
@@ -29,11 +30,12 @@ class CollectionPlans:
     """All rules that are collections."""
 
     STATE: ClassVar[dict[str, tuple[int, type]]] = {
-        "collection_parts": (state.PART, np.int64),
-        "collection_keys": (state.PART_KEY, np.int64),
-        "collection_index": (state.PART_INDEX, np.int64),
-        "collection_lists": (state.LIST, np.int64),
-        "collection_entries": (state.ENTRY, np.int64),
+        "collection_parts": (slots.PART, np.int64),
+        "collection_keys": (slots.PART_KEY, np.int64),
+        "collection_index": (slots.PART_INDEX, np.int64),
+        "collection_lists": (slots.LIST, np.int64),
+        "collection_entries": (slots.ENTRY, np.int64),
+        "collection_sums": (slots.CACHE, np.int64),
     }
 
     def __init__(self, registry: Registry) -> None:
@@ -54,13 +56,13 @@ class CollectionPlans:
 
     def check(self, memory: Memory) -> None:
         """Raise an error if a search has come to its limit since this was last asked."""
-        if memory.count(state.LIMITED) == 0:
+        if memory.count(slots.LIMITED) == 0:
             return
-        number = int(memory.get(state.LIMITED)[0])
-        memory.put(state.LIMITED, [])
+        number = int(memory.get(slots.LIMITED)[0])
+        memory.put(slots.LIMITED, [])
         rule = next(plan.rule for plan in self._plans if plan.number == number)
         raise LimitError(
-            f"rule {rule.name} must be decided within {search.TRY_LIMIT} assignments of "
+            f"rule {rule.name} must be decided within {TRY_LIMIT} assignments of "
             "events to constraints\n\nhint: write a shorter window or a smaller count"
         )
 
@@ -70,22 +72,22 @@ class CollectionPlans:
         """Put all tables into the memory."""
         late = self._lateness.by_type(self._registry.rules)
         self._tables.write(memory)
-        memory.put(state.PLAN, [_plan_row(plan, _slack(plan, late)) for plan in self._plans])
+        memory.put(slots.PLAN, [_plan_row(plan, _slack(plan, late)) for plan in self._plans])
         self._write_listeners(memory)
         for slot, room in self._rooms():
             memory.put(slot, [0] * room)
-        if memory.count(state.PART_INDEX) == 0:
-            memory.put(state.PART_INDEX, [0] * _PLACES)
+        if memory.count(slots.PART_INDEX) == 0:
+            memory.put(slots.PART_INDEX, [0] * _PLACES)
 
     def _rooms(self) -> Iterator[tuple[int, int]]:
         """How much room the search of any rule needs."""
         plans = self._plans
-        yield state.FRAME, search.FRAME_WIDTH * max((plan.steps for plan in plans), default=1)
-        yield state.ABSENT, max((plan.absences for plan in plans), default=0) + 1
-        yield state.MARK, max((plan.marks for plan in plans), default=1)
-        yield state.FAILED, search.FAILED_WIDTH * max((plan.leaves for plan in plans), default=1)
-        yield state.SEARCH, search.SEARCH_WIDTH
-        yield state.SET_ASIDE, SUM_ROOM
+        yield slots.FRAME, slots.FRAME_WIDTH * max((plan.steps for plan in plans), default=1)
+        yield slots.ABSENT, max((plan.absences for plan in plans), default=0) + 1
+        yield slots.MARK, max((plan.marks for plan in plans), default=1)
+        yield slots.FAILED, slots.FAILED_WIDTH * max((plan.leaves for plan in plans), default=1)
+        yield slots.SEARCH, slots.SEARCH_WIDTH
+        yield slots.SET_ASIDE, SUM_ROOM
 
     def _write_listeners(self, memory: Memory) -> None:
         listeners, uses, keys = _Listeners(), list[Use](), _Keys(self._registry)
@@ -99,8 +101,8 @@ class CollectionPlans:
                     listeners.add(code, (place, len(uses), len(uses) + len(own), *span))
                     uses += own
         listeners.write(memory, len(self._registry.encoder.types))
-        memory.put(state.USE, [(use.list, use.program, use.kind, use.bit) for use in uses])
-        memory.put(state.KEY, keys.rows)
+        memory.put(slots.USE, [(use.list, use.program, use.kind, use.bit) for use in uses])
+        memory.put(slots.KEY, keys.rows)
 
 
 class _Listeners:
@@ -117,8 +119,8 @@ class _Listeners:
         for code in range(types):
             rows += self._by_type.get(code, [])
             begins.append(len(rows))
-        memory.put(state.TYPE_RULES, begins)
-        memory.put(state.LISTENER, rows)
+        memory.put(slots.TYPE_RULES, begins)
+        memory.put(slots.LISTENER, rows)
 
 
 class _Keys:
@@ -144,7 +146,7 @@ class _Keys:
         """The value that a key must have; nothing if it tells the partition."""
         if key.value is None:
             return MISSING, 0
-        tag, cell = state.key_of(*self._encoder.cell(key.value))
+        tag, cell = key_of(*self._encoder.cell(key.value))
         return int(tag), int(cell)
 
 
@@ -154,11 +156,11 @@ def _slack(plan: Plan, late: Mapping[str, int]) -> int:
 
 def _plan_row(plan: Plan, slack: int) -> list[int]:
     """A line of the table of plans, in the order of `PLAN_*`."""
-    window, length = state.FOREVER, 0
+    window, length = slots.FOREVER, 0
     if isinstance(plan.collection.window, TimeWindow):
-        window, length = state.TIME, plan.collection.window.length
+        window, length = slots.TIME, plan.collection.window.length
     elif isinstance(plan.collection.window, CountWindow):
-        window, length = state.COUNT, plan.collection.window.size
+        window, length = slots.COUNT, plan.collection.window.size
     return [
         plan.number,
         int(plan.alive),

@@ -8,25 +8,53 @@ take it must take it, which for most rules leaves one candidate there.
 
 from __future__ import annotations
 
-from cepheid.kernel.collect_state import (
+import numpy as np
+
+from cepheid.kernel.collect_choice import pick, take
+from cepheid.kernel.collect_slots import (
     ABSENT,
     ALWAYS,
+    BEGIN,
     BRANCH,
+    CHOOSE,
+    END,
     ENTRY,
     ENTRY_NUMBER,
     ENTRY_START,
     ENTRY_TOP,
     ENTRY_WIDTH,
-    FAILED,
+    FAILS,
+    FIRST_LEAF,
+    FIRST_LIST,
+    FORBID,
+    FOUND,
     FRAME,
+    FRAME_ABSENT,
+    FRAME_BRANCH,
+    FRAME_HAS,
+    FRAME_TRAIL,
+    FRAME_WIDTH,
+    FRAMES,
     HOLE,
+    HOPELESS,
+    JUMP,
+    LATE,
     LEAF,
+    LEAF_COUNT,
+    LEAF_SHARED,
+    LEAF_WIDTH,
     LEAST,
+    LIMIT,
     LIST,
     LIST_HEAD,
     LIST_TAIL,
     LIST_WIDTH,
     MARK,
+    NEW_BITS,
+    NEW_ROW,
+    NO_OTHER,
+    NOTHING,
+    PICK,
     PLAN,
     PLAN_ALWAYS,
     PLAN_ALWAYS_END,
@@ -37,78 +65,30 @@ from cepheid.kernel.collect_state import (
     PLAN_WIDTH,
     PLAN_WINDOW,
     SEARCH,
-    SET_ASIDE,
+    SPLIT,
+    STAMP,
     STEP,
+    STEP_FIRST,
+    STEP_REACH,
+    STEP_SECOND,
+    STEP_THIRD,
+    STEP_WIDTH,
+    TAKE,
+    TAKEN_COUNT,
     TIME,
     TRAIL,
     USED,
 )
+from cepheid.kernel.collect_sums import accumulate
 from cepheid.kernel.compiled import compiled, inlined
-from cepheid.kernel.memory import floats, grow, ints, tags
-from cepheid.kernel.programs import holds, value_of
-from cepheid.kernel.store import RANKS, ROW_CELLS, ROW_END, ROW_START, ROW_TAGS, WIDTH, scalar
-from cepheid.kernel.sums import (
-    SUM_PARTS,
-    SUM_STATE,
-    add_to_sum,
-    begin_sum,
-    end_sum,
-)
-from cepheid.kernel.values import BOOL, DOUBLE, MISSING, Ints, Tags, as_float, related
+from cepheid.kernel.memory import ints, tags
+from cepheid.kernel.store import ROW_END, ROW_START
+from cepheid.kernel.values import Ints
 
 TRY_LIMIT = 100_000
 """How many assignments are tried for one event. The oracle counts those without the event too."""
 STEP_LIMIT = 20_000_000
 """How many choices are made for one event: a bound for searches that reach no assignment."""
-
-CHOOSE, SPLIT, JUMP, BEGIN, END, FORBID, DONE = range(7)
-STEP_KIND, STEP_FIRST, STEP_SECOND, STEP_THIRD, STEP_REACH = range(5)
-STEP_WIDTH = 5
-"""Steps. CHOOSE: a leaf, and the mark after which its events start. SPLIT: where the branches are
-listed, from and to. JUMP: where to. BEGIN: a mark for the length of the trail. END: that mark, the
-mark that held before, and the mark for the latest end of what was taken in between. FORBID: an
-absence. The reach of a step are the bits of the leaves that can still come, itself included."""
-
-(
-    LEAF_KIND,
-    LEAF_SHARED,
-    LEAF_COUNT,
-    LEAF_PROGRAM,
-    LEAF_FUNCTION,
-    LEAF_COLUMN,
-    LEAF_RELATION,
-    LEAF_LABEL,
-) = range(8)
-LEAF_WIDTH = 8
-TAKE, ACCUMULATE, PICK = range(3)
-
-FRAME_STEP, FRAME_TRAIL, FRAME_ABSENT, FRAME_HAS, FRAME_BRANCH = range(5)
-FRAME_WIDTH = 5
-"""Frames: the choices made so far. What was taken and forbidden before, whether the new event was
-among it, the branch that was taken."""
-
-(
-    NEW_ROW,
-    NEW_BITS,
-    LOW,
-    FIRST,
-    FLOOR,
-    FIRST_LIST,
-    FIRST_LEAF,
-    UNMET,
-    FRAMES,
-    TAKEN_COUNT,
-    STAMP,
-) = range(11)
-SEARCH_WIDTH = 11
-"""Numbers of the search in `SEARCH`: the new event and the leaves that it satisfies, the earliest
-start and the first number in the window, the earliest end that absences allow, where lists and
-leaves begin, what a comparison with nothing gives; and what was found: frames and events."""
-
-FAILED_STAMP, FAILED_FROM, FAILED_BELOW, FAILED_FORCED = range(4)
-FAILED_WIDTH = 4
-NOTHING, FOUND, LIMIT = range(3)
-_SUM_PARTS_COUNT, _SUM_PARTS_FIRST = 6, 2
 
 
 @compiled
@@ -157,6 +137,7 @@ def search(m: Ints, plan: int) -> int:
             depth += 1
         else:
             if depth == 0:
+                _clear(m, 0, trail)
                 return NOTHING
             frame = FRAME_WIDTH * (depth - 1)
             _clear(m, frames[frame + FRAME_TRAIL], trail)
@@ -182,9 +163,9 @@ def search(m: Ints, plan: int) -> int:
             else:
                 depth -= 1
             continue
-        taken = 0
+        forced = not has and (steps[step + STEP_WIDTH + STEP_REACH] & bits) == 0
+        taken = FAILS
         if has or (steps[step + STEP_REACH] & bits) != 0:
-            forced = not has and (steps[step + STEP_WIDTH + STEP_REACH] & bits) == 0
             after = marks[steps[step + STEP_SECOND]]
             taken = _choose(m, steps[step + STEP_FIRST], after, forced, trail, forward)
         forward = taken > 0
@@ -194,6 +175,8 @@ def search(m: Ints, plan: int) -> int:
             step += STEP_WIDTH
         else:
             depth -= 1
+            if taken != NO_OTHER:
+                depth = _jump_back(m, depth, step, forced, taken == HOPELESS)
 
 
 @inlined
@@ -225,21 +208,10 @@ def _latest_end(m: Ints, begin: int, end: int, otherwise: int) -> int:
     return latest
 
 
-# --- candidates --------------------------------------------------------------
+# --- choices -----------------------------------------------------------------
 
 
 @inlined
-def _is_free(
-    entries: Ints, used: Tags, at: int, low: int, first: int, after: int, shared: bool
-) -> bool:
-    """Whether a constraint may take an entry."""
-    row, start = entries[at], entries[at + ENTRY_START]
-    if row == HOLE or start < low or start <= after or entries[at + ENTRY_NUMBER] < first:
-        return False
-    return not (shared and used[row] != 0)
-
-
-@compiled
 def _choose(m: Ints, leaf: int, after: int, forced: bool, trail: int, fresh: bool) -> int:
     """Put the first (or the next) candidate of a constraint on the trail; how many events it has.
 
@@ -250,199 +222,52 @@ def _choose(m: Ints, leaf: int, after: int, forced: bool, trail: int, fresh: boo
     list_ = LIST_WIDTH * (search_[FIRST_LIST] + leaf)
     kind = leaves[base]
     if kind == TAKE:
-        return _take(m, base, list_, after, forced, trail, fresh)
+        return take(m, base, list_, after, forced, trail, fresh)
     if not fresh:
-        return 0
+        return NO_OTHER
     if kind == PICK:
-        return _pick(m, base, list_, after, forced, trail)
-    return _accumulate(m, leaf, base, list_, after, forced, trail)
-
-
-@inlined
-def _first_after(m: Ints, list_: int, after: int, floor: int) -> int:
-    """Where in a list events may begin to start after a time and end no earlier than another."""
-    lists, entries = ints(m, LIST), ints(m, ENTRY)
-    low, high = lists[list_ + LIST_HEAD] // ENTRY_WIDTH, lists[list_ + LIST_TAIL] // ENTRY_WIDTH
-    wanted = max(after + 1, floor)
-    if wanted > LEAST + 1:
-        while low < high:
-            middle = (low + high) // 2
-            if entries[ENTRY_WIDTH * middle + ENTRY_TOP] < wanted:
-                low = middle + 1
-            else:
-                high = middle
-    return int(ENTRY_WIDTH * low)
+        return pick(m, base, list_, after, forced, trail)
+    return accumulate(m, leaf, base, list_, after, forced, trail)
 
 
 @compiled
-def _take(m: Ints, base: int, list_: int, after: int, forced: bool, trail: int, fresh: bool) -> int:
-    """The oldest events; neighbours suffice unless constraints share a type."""
-    leaves = ints(m, LEAF)
-    count, shared = int(leaves[base + LEAF_COUNT]), leaves[base + LEAF_SHARED] != 0
-    grow(m, TRAIL, trail + count, 8)
-    end, places = ints(m, LIST)[list_ + LIST_TAIL], ints(m, TRAIL)
-    choosing = count
-    if forced:
-        if (not fresh and (count == 1 or not shared)) or not _ends_with_new(m, list_, after):
-            return 0
-        end -= ENTRY_WIDTH
-        places[trail + count - 1] = end
-        choosing -= 1
-        if not shared:
-            return count if _fill_back(m, list_, trail, choosing, end, after) else 0
-    if fresh:
-        at = _first_after(m, list_, after, ints(m, SEARCH)[FLOOR])
-        return count if _fill(m, trail, 0, choosing, at, end, after, shared) else 0
-    place = choosing - 1 if shared else 0
-    while place >= 0:
-        at = places[trail + place] + ENTRY_WIDTH
-        if _fill(m, trail, place, choosing, at, end, after, shared):
-            return count
-        place -= 1
-    return 0
+def _jump_back(m: Ints, depth: int, step: int, forced: bool, hopeless: bool) -> int:
+    """Leave out choices that cannot help a constraint that no event is left for.
 
-
-@inlined
-def _ends_with_new(m: Ints, list_: int, after: int) -> bool:
-    """Whether the new event is in a list, where it is the last one, and starts after a time."""
-    lists, entries = ints(m, LIST), ints(m, ENTRY)
-    at = lists[list_ + LIST_TAIL] - ENTRY_WIDTH
-    return bool(
-        at >= lists[list_ + LIST_HEAD]
-        and entries[at] == ints(m, SEARCH)[NEW_ROW]
-        and entries[at + ENTRY_START] > after
-    )
-
-
-@compiled
-def _fill(
-    m: Ints, trail: int, place: int, count: int, at: int, end: int, after: int, shared: bool
-) -> bool:
-    """Let the places of a candidate from one on be the next free events."""
-    entries, places, used = ints(m, ENTRY), ints(m, TRAIL), tags(m, USED)
-    search_ = ints(m, SEARCH)
-    low, first = search_[LOW], search_[FIRST]
-    while place < count:
-        while at < end and not _is_free(entries, used, at, low, first, after, shared):
-            at += ENTRY_WIDTH
-        if at >= end:
-            return False
-        places[trail + place] = at
-        at += ENTRY_WIDTH
-        place += 1
-    return True
-
-
-@compiled
-def _fill_back(m: Ints, list_: int, trail: int, place: int, at: int, after: int) -> bool:
-    """Let the places of a candidate before one be the free events before the new one."""
-    entries, places, used = ints(m, ENTRY), ints(m, TRAIL), tags(m, USED)
-    search_, head = ints(m, SEARCH), ints(m, LIST)[list_ + LIST_HEAD]
-    low, first, floor = search_[LOW], search_[FIRST], search_[FLOOR]
-    while place > 0:
-        at -= ENTRY_WIDTH
-        if at < head or entries[at + ENTRY_TOP] <= after or entries[at + ENTRY_TOP] < floor:
-            return False
-        if _is_free(entries, used, at, low, first, after, False):
-            place -= 1
-            places[trail + place] = at
-    return True
-
-
-@compiled
-def _pick(m: Ints, base: int, list_: int, after: int, forced: bool, trail: int) -> int:
-    """The i-th event of the window, from the front or from the back."""
-    leaves, entries, search_ = ints(m, LEAF), ints(m, ENTRY), ints(m, SEARCH)
-    head, tail = ints(m, LIST)[list_ + LIST_HEAD], ints(m, LIST)[list_ + LIST_TAIL]
-    index, program = leaves[base + LEAF_COUNT], leaves[base + LEAF_PROGRAM]
-    at, way, left = (head, ENTRY_WIDTH, index) if index > 0 else (tail, -ENTRY_WIDTH, -index)
-    if index < 0:
-        at -= ENTRY_WIDTH
-    low, first, used = search_[LOW], search_[FIRST], tags(m, USED)
-    while head <= at < tail:
-        left -= 1 if _is_free(entries, used, at, low, first, LEAST, False) else 0
-        if left == 0:
+    These are the ones after its mark was set. If there are no candidates after later times either,
+    also a part of one constraint that sets the mark, since its choices only get later. A choice
+    that could have taken the new event instead may help if that is what is wanted.
+    """
+    steps, frames, search_ = ints(m, STEP), ints(m, FRAME), ints(m, SEARCH)
+    end = STEP_WIDTH * steps[step + STEP_THIRD]
+    alone = steps[end - 2 * STEP_WIDTH] == BEGIN if end > 0 else False
+    while depth > 0:
+        other = frames[FRAME_WIDTH * (depth - 1)]
+        if steps[other] != CHOOSE or (forced and _can_take_new(m, other)):
             break
-        at += way
-    if left > 0:
-        return 0
-    row = entries[at]
-    if used[row] != 0 or entries[at + ENTRY_START] <= after:
-        return 0
-    if (forced and row != search_[NEW_ROW]) or ints(m, ROW_END)[row] < search_[FLOOR]:
-        return 0
-    if program >= 0 and not holds(m, program, row, search_[UNMET] != 0):
-        return 0
-    grow(m, TRAIL, trail + 1, 8)
-    ints(m, TRAIL)[trail] = at
-    return 1
-
-
-@compiled
-def _accumulate(
-    m: Ints, leaf: int, base: int, list_: int, after: int, forced: bool, trail: int
-) -> int:
-    """The oldest events, as soon as a function over them satisfies the bound."""
-    leaves, search_, failed = ints(m, LEAF), ints(m, SEARCH), ints(m, FAILED)
-    shared = leaves[base + LEAF_SHARED] != 0
-    memo = FAILED_WIDTH * leaf
-    if (
-        failed[memo] == search_[STAMP]
-        and failed[memo + FAILED_FROM] <= after < failed[memo + FAILED_BELOW]
-        and (forced or failed[memo + FAILED_FORCED] == 0)
-    ):
-        return 0
-    unmet, program = search_[UNMET] != 0, leaves[base + LEAF_PROGRAM]
-    limit_tag, limit, limit_number = value_of(m, program, search_[NEW_ROW], unmet)
-    if limit_tag == MISSING:
-        return 0
-    low, first, new = search_[LOW], search_[FIRST], search_[NEW_ROW]
-    function, relation = leaves[base + LEAF_FUNCTION], leaves[base + LEAF_RELATION]
-    column, width = leaves[base + LEAF_COLUMN], scalar(m, WIDTH)
-    at, tail = _first_after(m, list_, after, LEAST), ints(m, LIST)[list_ + LIST_TAIL]
-    grow(m, TRAIL, trail + (tail - at) // ENTRY_WIDTH, 8)
-    entries, places, used = ints(m, ENTRY), ints(m, TRAIL), tags(m, USED)
-    taken, earliest = 0, -LEAST
-    begin_sum(m)
-    while at < tail:
-        if _is_free(entries, used, at, low, first, after, shared):
-            row = entries[at]
-            if taken == 0 and entries[at + ENTRY_TOP] < search_[FLOOR]:
-                return 0
-            places[trail + taken] = at
-            taken += 1
-            earliest = min(earliest, entries[at + ENTRY_START])
-            if column < 0:
-                add_to_sum(m, function, BOOL, 1)
-            else:
-                cell = row * width + column
-                tag = int(tags(m, ROW_TAGS)[cell])
-                add_to_sum(m, function, tag, ints(m, ROW_CELLS)[cell])
-            tag, value = _sum_so_far(m, function)
-            number = as_float(value) if tag == DOUBLE else 0.0
-            if tag != MISSING and related(
-                relation, tag, value, number, limit_tag, limit, limit_number, ints(m, RANKS)
-            ):
-                return taken if not forced or row == new else 0
-        at += ENTRY_WIDTH
-    if not shared:
-        # Until another of these events starts, it fails the same way after later times.
-        failed[memo], failed[memo + FAILED_FORCED] = search_[STAMP], forced
-        failed[memo + FAILED_FROM], failed[memo + FAILED_BELOW] = after, earliest
-    return 0
+        if other < end:
+            sets_mark = alone and other == end - STEP_WIDTH
+            if not (hopeless and sets_mark and search_[LATE] == 0 and _gets_later(m, other)):
+                break
+        depth -= 1
+    return depth
 
 
 @inlined
-def _sum_so_far(m: Ints, function: int) -> tuple[int, int]:
-    """The aggregate so far; its parts are set aside, because the end of a sum uses them up."""
-    parts, aside = floats(m, SUM_PARTS), floats(m, SET_ASIDE)
-    count = ints(m, SUM_STATE)[_SUM_PARTS_COUNT]
-    for at in range(count):
-        aside[at] = parts[_SUM_PARTS_FIRST + at]
-    tag, value = end_sum(m, function)
-    for at in range(count):
-        parts[_SUM_PARTS_FIRST + at] = aside[at]
-    return tag, value
+def _can_take_new(m: Ints, step: int) -> bool:
+    """Whether the constraint of a step may take the new event."""
+    steps, search_ = ints(m, STEP), ints(m, SEARCH)
+    bit = np.int64(1) << np.int64(steps[step + STEP_FIRST] & 63)
+    return bool((bit & search_[NEW_BITS]) != 0)
+
+
+@inlined
+def _gets_later(m: Ints, step: int) -> bool:
+    """Whether the candidates of a step end ever later."""
+    leaves, search_ = ints(m, LEAF), ints(m, SEARCH)
+    base = LEAF_WIDTH * (search_[FIRST_LEAF] + ints(m, STEP)[step + STEP_FIRST])
+    one_by_one = leaves[base + LEAF_COUNT] == 1 or leaves[base + LEAF_SHARED] == 0
+    return bool(leaves[base] == TAKE and one_by_one)
 
 
 # --- the whole assignment ----------------------------------------------------

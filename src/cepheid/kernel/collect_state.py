@@ -10,85 +10,60 @@ from __future__ import annotations
 
 import numpy as np
 
+from cepheid.kernel.collect_slots import (
+    CACHE,
+    CACHE_FIRST,
+    CACHE_WIDTH,
+    COUNT,
+    ENTRY,
+    ENTRY_NUMBER,
+    ENTRY_START,
+    ENTRY_TOP,
+    ENTRY_WIDTH,
+    HOLE,
+    KEY,
+    KEY_CELL,
+    KEY_COLUMN,
+    KEY_TAG,
+    KEY_WIDTH,
+    LEAST,
+    LIST,
+    LIST_BEGIN,
+    LIST_CACHE,
+    LIST_HEAD,
+    LIST_LIVE,
+    LIST_ROOM,
+    LIST_TAIL,
+    LIST_WIDTH,
+    LISTENER,
+    LISTENER_KEYS,
+    LISTENER_KEYS_END,
+    OTHER_ENTRY,
+    PART,
+    PART_INDEX,
+    PART_KEY,
+    PART_KEYS,
+    PART_LISTS,
+    PART_SEEN,
+    PART_TOP,
+    PART_WIDTH,
+    PLAN,
+    PLAN_ALIVE,
+    PLAN_KEYS,
+    PLAN_LEAVES,
+    PLAN_LENGTH,
+    PLAN_LISTS,
+    PLAN_SLACK,
+    PLAN_WIDTH,
+    PLAN_WINDOW,
+    TIME,
+    WANTED_KEY,
+)
 from cepheid.kernel.compiled import compiled, inlined
-from cepheid.kernel.memory import COLLECTIONS, append, grow, ints, set_size, size, tags
+from cepheid.kernel.memory import append, grow, ints, set_size, size, tags
 from cepheid.kernel.store import MOVED, ROW_CELLS, ROW_END, ROW_TAGS, WIDTH, keep, scalar
 from cepheid.kernel.values import DOUBLE, INT, MISSING, Ints, as_float
 
-(
-    TYPE_RULES,
-    LISTENER,
-    USE,
-    KEY,
-    PLAN,
-    LEAF,
-    STEP,
-    BRANCH,
-    NEED,
-    ALWAYS,
-    PART,
-    PART_KEY,
-    PART_INDEX,
-    LIST,
-    ENTRY,
-    OTHER_ENTRY,
-    WANTED_KEY,
-    HIT,
-    TRAIL,
-    FRAME,
-    ABSENT,
-    MARK,
-    USED,
-    FAILED,
-    SEARCH,
-    SET_ASIDE,
-    LIMITED,
-) = range(COLLECTIONS, COLLECTIONS + 27)
-"""Slots. Tables: from type to listening rules to what they use the event for; see `*_WIDTH`. State:
-partitions, their keys, where keys are found, lists, entries. The rest serves one search."""
-
-LISTENER_PLAN, LISTENER_USES, LISTENER_USES_END, LISTENER_KEYS, LISTENER_KEYS_END = range(5)
-LISTENER_WIDTH = 5
-USE_LIST, USE_PROGRAM, USE_KIND, USE_BIT = range(4)
-USE_WIDTH = 4
-TAKEN, PICKED, ABSENCE = range(3)
-KEY_COLUMN, KEY_TAG, KEY_CELL = range(3)
-KEY_WIDTH = 3
-(
-    PLAN_RULE,
-    PLAN_ALIVE,
-    PLAN_FAMILY,
-    PLAN_MISSING,
-    PLAN_WINDOW,
-    PLAN_LENGTH,
-    PLAN_SLACK,
-    PLAN_KEYS,
-    PLAN_LEAF,
-    PLAN_LEAVES,
-    PLAN_LISTS,
-    PLAN_STEP,
-    PLAN_NEEDS,
-    PLAN_NEEDS_END,
-    PLAN_ALWAYS,
-    PLAN_ALWAYS_END,
-) = range(16)
-PLAN_WIDTH = 16
-FOREVER, TIME, COUNT = range(3)
-"""Windows. The slack of a plan is how long after its end an event may come at most."""
-
-PART_PLAN, PART_KEYS, PART_SEEN, PART_TOP, PART_LISTS = range(5)
-PART_WIDTH = 5
-"""Partitions: their plan, key, how many events they have seen, the latest end, the first list."""
-LIST_BEGIN, LIST_ROOM, LIST_HEAD, LIST_TAIL, LIST_LIVE = range(5)
-LIST_WIDTH = 5
-"""Lists: their piece of the entries, what of it is in use, and how many entries are no holes."""
-ENTRY_ROW, ENTRY_NUMBER, ENTRY_TOP, ENTRY_START = range(4)
-ENTRY_WIDTH = 4
-"""Entries: row (-1 is a hole), number of the event in its partition (for absences: whether no
-constraint can take it), latest end up to here, start."""
-
-HOLE = -1
-LEAST = -(2**62)
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 
 
@@ -274,6 +249,8 @@ def take_out(m: Ints, list_: int, at: int) -> None:
     lists, entries, base = ints(m, LIST), ints(m, ENTRY), LIST_WIDTH * list_
     entries[at] = HOLE
     lists[base + LIST_LIVE] -= 1
+    if lists[base + LIST_CACHE] > 0:
+        ints(m, CACHE)[CACHE_WIDTH * (lists[base + LIST_CACHE] - 1) + CACHE_FIRST] = 0
     tail = lists[base + LIST_TAIL]
     while tail > lists[base + LIST_HEAD] and entries[tail - ENTRY_WIDTH] == HOLE:
         tail -= ENTRY_WIDTH
@@ -281,19 +258,26 @@ def take_out(m: Ints, list_: int, at: int) -> None:
 
 
 @compiled
-def take_number_out(m: Ints, list_: int, number: int) -> None:
-    """Take an event out of a list, if it is there."""
-    lists, entries, base = ints(m, LIST), ints(m, ENTRY), LIST_WIDTH * list_
+def place_of(m: Ints, base: int, number: int) -> int:
+    """Where in a list the first event of at least a number is."""
+    lists, entries = ints(m, LIST), ints(m, ENTRY)
     low, high = lists[base + LIST_HEAD] // ENTRY_WIDTH, lists[base + LIST_TAIL] // ENTRY_WIDTH
-    end = high
     while low < high:
         middle = (low + high) // 2
         if entries[ENTRY_WIDTH * middle + ENTRY_NUMBER] < number:
             low = middle + 1
         else:
             high = middle
-    at = ENTRY_WIDTH * low
-    if low < end and entries[at + ENTRY_NUMBER] == number and entries[at] != HOLE:
+    return int(ENTRY_WIDTH * low)
+
+
+@compiled
+def take_number_out(m: Ints, list_: int, number: int) -> None:
+    """Take an event out of a list, if it is there."""
+    lists, entries, base = ints(m, LIST), ints(m, ENTRY), LIST_WIDTH * list_
+    at = place_of(m, base, number)
+    is_there = at < lists[base + LIST_TAIL] and entries[at + ENTRY_NUMBER] == number
+    if is_there and entries[at] != HOLE:
         take_out(m, list_, at)
 
 
@@ -388,6 +372,7 @@ def move_collections(m: Ints) -> None:
             m[3 * ENTRY + word],
         )
     set_size(m, OTHER_ENTRY, 0)
+    set_size(m, CACHE, 0)
     _find_places(m)
 
 
@@ -415,4 +400,4 @@ def _move_list(m: Ints, source: int, target: int) -> None:
     base = LIST_WIDTH * target
     lists[base + LIST_BEGIN], lists[base + LIST_ROOM] = begin, room
     lists[base + LIST_HEAD], lists[base + LIST_TAIL] = begin, end
-    lists[base + LIST_LIVE] = live
+    lists[base + LIST_LIVE], lists[base + LIST_CACHE] = live, 0

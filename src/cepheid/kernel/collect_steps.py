@@ -1,4 +1,4 @@
-"""One collection, planned: its constraints, its uses of events, and the steps of its search.
+"""One collection, planned: its constraints, its uses of events, and the steps of its slots.
 
 The steps are a program for `collect_search`. Alternatives are splits whose branches meet again,
 so that the steps grow with the text only, and are tried in the order in which the oracle does.
@@ -27,8 +27,7 @@ from cepheid.algebra import (
     Take,
     walk,
 )
-from cepheid.kernel import collect_search as search
-from cepheid.kernel import collect_state as state
+from cepheid.kernel import collect_slots as slots
 from cepheid.kernel.memory import Memory
 from cepheid.kernel.registry import Registry
 
@@ -36,6 +35,14 @@ Leaf = Take | Accumulate | Pick
 
 _FUNCTIONS = {function: code for code, function in enumerate(Function)}
 _RELATIONS = {relation: code for code, relation in enumerate(Relation)}
+_MORE, _LESS = (Relation.GREATER, Relation.AT_LEAST), (Relation.LESS, Relation.AT_MOST)
+_RISING = {
+    Function.SUM: _MORE,
+    Function.COUNT: _MORE,
+    Function.MAX: _MORE,
+    Function.MIN: _LESS,
+}
+"""Where further events can only bring an aggregate closer to its bound."""
 _BITS = 64
 _NO_PROGRAM = -1
 
@@ -83,11 +90,11 @@ class Tables:
 
     def write(self, memory: Memory) -> None:
         """Put everything into the memory."""
-        memory.put(state.LEAF, self.leaves)
-        memory.put(state.STEP, self.steps)
-        memory.put(state.BRANCH, self.branches)
-        memory.put(state.NEED, self.needs)
-        memory.put(state.ALWAYS, self.always)
+        memory.put(slots.LEAF, self.leaves)
+        memory.put(slots.STEP, self.steps)
+        memory.put(slots.BRANCH, self.branches)
+        memory.put(slots.NEED, self.needs)
+        memory.put(slots.ALWAYS, self.always)
 
 
 def planned(registry: Registry, tables: Tables, number: int, rule: Rule) -> Plan:
@@ -123,15 +130,17 @@ class _Planning:
     plan: Plan
     shared: frozenset[str]
     absences: list[Absence] = field(default_factory=list)
+    _ends: dict[int, int] = field(default_factory=dict)
+    """The step that sets a mark."""
 
     def emit_all(self, body: Body) -> None:
         """Fill the tables of one rule."""
         self._emit(body, 0, certain=True)
-        self._step(search.DONE)
+        self._step(slots.DONE)
         self._find_reach()
         # Absences come last, so that an event that is used for both knows of its other use.
         for place, absence in enumerate(self.absences):
-            self._use(absence.predicate, self.plan.leaves + place, state.ABSENCE)
+            self._use(absence.predicate, self.plan.leaves + place, slots.ABSENCE)
         self.plan.absences = len(self.absences)
 
     # --- steps ---------------------------------------------------------------
@@ -152,16 +161,16 @@ class _Planning:
             self._emit_leaf(body, after, certain=certain)
 
     def _emit_split(self, body: Alternation, after: int) -> None:
-        split, begins, ends = self._step(search.SPLIT), [], []
+        split, begins, ends = self._step(slots.SPLIT), [], []
         for part in body.parts:
             begins.append(len(self.tables.steps))
             self._emit(part, after, certain=False)
-            ends.append(self._step(search.JUMP))
+            ends.append(self._step(slots.JUMP))
         for end in ends:
-            self.tables.steps[end][search.STEP_FIRST] = len(self.tables.steps)
+            self.tables.steps[end][slots.STEP_FIRST] = len(self.tables.steps)
         first = len(self.tables.branches)
         self.tables.branches += begins
-        place = slice(search.STEP_FIRST, search.STEP_SECOND + 1)
+        place = slice(slots.STEP_FIRST, slots.STEP_SECOND + 1)
         self.tables.steps[split][place] = (first, first + len(begins))
 
     def _emit_sequence(self, body: Sequence, after: int, *, certain: bool) -> None:
@@ -169,9 +178,9 @@ class _Planning:
         for part in body.parts[:-1]:
             begin, end = self.plan.marks, self.plan.marks + 1
             self.plan.marks += 2
-            self._step(search.BEGIN, begin)
+            self._step(slots.BEGIN, begin)
             self._emit(part, after, certain=certain)
-            self._step(search.END, begin, after, end)
+            self._ends[end] = self._step(slots.END, begin, after, end)
             after = end
         for part in body.parts[-1:]:
             self._emit(part, after, certain=certain)
@@ -179,7 +188,7 @@ class _Planning:
     def _emit_absence(self, absence: Absence, *, certain: bool) -> None:
         place = len(self.absences)
         self.absences.append(absence)
-        self._step(search.FORBID, place)
+        self._step(slots.FORBID, place)
         if certain:
             self.tables.always.append(place)
 
@@ -187,12 +196,12 @@ class _Planning:
         place = self.plan.leaves
         self.plan.leaves += 1
         self.tables.leaves.append(self._leaf_row(leaf))
-        self._step(search.CHOOSE, place, after)
+        self._step(slots.CHOOSE, place, after, self._ends.get(after, 0))
         if isinstance(leaf, Pick):
             predicate = EventPredicate(leaf.types, leaf.condition)
-            self._use(predicate, place, state.PICKED)
+            self._use(predicate, place, slots.PICKED)
         else:
-            self._use(leaf.predicate, place, state.TAKEN)
+            self._use(leaf.predicate, place, slots.TAKEN)
         if certain:
             self.tables.needs.append((place, _needed(leaf)))
 
@@ -205,21 +214,21 @@ class _Planning:
         steps, branches = self.tables.steps, self.tables.branches
         for at in range(len(steps) - 2, self.plan.first_step - 1, -1):
             kind, first, second = steps[at][:3]
-            if kind == search.SPLIT:
+            if kind == slots.SPLIT:
                 reach = 0
                 for target in branches[first:second]:
-                    reach |= steps[target][search.STEP_REACH]
+                    reach |= steps[target][slots.STEP_REACH]
             else:
-                target = first if kind == search.JUMP else at + 1
-                reach = steps[target][search.STEP_REACH]
-                reach |= _bit(first) if kind == search.CHOOSE else 0
-            steps[at][search.STEP_REACH] = reach
+                target = first if kind == slots.JUMP else at + 1
+                reach = steps[target][slots.STEP_REACH]
+                reach |= _bit(first) if kind == slots.CHOOSE else 0
+            steps[at][slots.STEP_REACH] = reach
 
     # --- leaves --------------------------------------------------------------
 
     def _use(self, predicate: EventPredicate, list_: int, kind: int) -> None:
         program = self._program(predicate.filter, truth=True)
-        bit = 0 if kind == state.ABSENCE else _bit(list_)
+        bit = 0 if kind == slots.ABSENCE else _bit(list_)
         for code in self.registry.type_codes(predicate, self.plan.number):
             self.plan.uses.append(Use(code, list_, program, kind, bit))
 
@@ -233,14 +242,15 @@ class _Planning:
         shared = int(bool(self.shared.intersection(_types_of(leaf))))
         label = self.registry.encoder.texts.code(leaf.label)
         if isinstance(leaf, Take):
-            return (search.TAKE, shared, leaf.count, _NO_PROGRAM, 0, 0, 0, label)
+            return (slots.TAKE, shared, leaf.count, _NO_PROGRAM, 0, 0, 0, label, 0)
         if isinstance(leaf, Pick):
             condition = self._program(leaf.condition, truth=True)
-            return (search.PICK, shared, leaf.index, condition, 0, 0, 0, label)
+            return (slots.PICK, shared, leaf.index, condition, 0, 0, 0, label, 0)
         column = self.registry.encoder.columns.code(leaf.attribute)
         bound = self._program(leaf.bound, truth=False)
         function, relation = _FUNCTIONS[leaf.function], _RELATIONS[leaf.relation]
-        return (search.ACCUMULATE, shared, 1, bound, function, column, relation, label)
+        rises = int(leaf.relation in _RISING.get(leaf.function, ()))
+        return (slots.ACCUMULATE, shared, 1, bound, function, column, relation, label, rises)
 
 
 def _needed(leaf: Leaf) -> int:

@@ -8,39 +8,31 @@ needs has too few candidates. The events of a match are consumed.
 
 from __future__ import annotations
 
-from cepheid.kernel.collect_search import (
+from cepheid.kernel.collect_search import floor_of, search
+from cepheid.kernel.collect_slots import (
+    ABSENCE,
     CHOOSE,
+    COUNT,
+    ENTRY,
+    ENTRY_NUMBER,
     FIRST,
     FIRST_LEAF,
     FIRST_LIST,
     FLOOR,
     FOUND,
+    FRAME,
     FRAME_STEP,
     FRAME_TRAIL,
     FRAME_WIDTH,
     FRAMES,
+    HIT,
+    LATE,
+    LEAF,
     LEAF_LABEL,
     LEAF_SHARED,
     LEAF_WIDTH,
-    LIMIT,
-    LOW,
-    NEW_BITS,
-    NEW_ROW,
-    STEP_FIRST,
-    TAKEN_COUNT,
-    UNMET,
-    floor_of,
-    search,
-)
-from cepheid.kernel.collect_state import (
-    ABSENCE,
-    COUNT,
-    ENTRY,
-    ENTRY_NUMBER,
-    FRAME,
-    HIT,
-    LEAF,
     LEAST,
+    LIMIT,
     LIMITED,
     LIST,
     LIST_LIVE,
@@ -50,7 +42,10 @@ from cepheid.kernel.collect_state import (
     LISTENER_USES,
     LISTENER_USES_END,
     LISTENER_WIDTH,
+    LOW,
     NEED,
+    NEW_BITS,
+    NEW_ROW,
     PART,
     PART_LISTS,
     PART_SEEN,
@@ -71,9 +66,12 @@ from cepheid.kernel.collect_state import (
     PLAN_WINDOW,
     SEARCH,
     STEP,
+    STEP_FIRST,
+    TAKEN_COUNT,
     TIME,
     TRAIL,
     TYPE_RULES,
+    UNMET,
     USE,
     USE_BIT,
     USE_KIND,
@@ -81,6 +79,8 @@ from cepheid.kernel.collect_state import (
     USE_PROGRAM,
     USE_WIDTH,
     USED,
+)
+from cepheid.kernel.collect_state import (
     add_entry,
     before,
     earliest_end,
@@ -182,7 +182,7 @@ def _arrive(m: Ints, plan: int, part: int, row: int, bits: int) -> bool:
     search_ = ints(m, SEARCH)
     search_[NEW_ROW], search_[NEW_BITS], search_[LOW], search_[FIRST] = row, bits, low, first
     search_[FIRST_LIST], search_[FIRST_LEAF] = first_list, plans[base + PLAN_LEAF]
-    search_[UNMET] = plans[base + PLAN_MISSING]
+    search_[UNMET], search_[LATE] = plans[base + PLAN_MISSING], plans[base + PLAN_SLACK] > 0
     search_[FLOOR] = floor_of(m, plan, first_list, start)
     if capacity(m, USED) < size(m, ROW_END):
         grow(m, USED, size(m, ROW_END), 1)
