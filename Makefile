@@ -22,13 +22,15 @@ demo: $(READY) ## Run the fire example
 	@$(BIN)/python examples/fire/demo.py
 
 test: $(READY) ## Run all tests, doctests and documentation examples
+	@$(BIN)/python -m cepheid.kernel.ready
 	@$(BIN)/pytest -n $(WORKERS)
 
 test-long: $(READY) ## Run the property tests with 20000 examples each
+	@$(BIN)/python -m cepheid.kernel.ready
 	@CEPHEID_EXAMPLES=20000 $(BIN)/pytest -n $(WORKERS) -m "property"
 
-bench: $(READY) ## Measure the kernel on T-Rex's scenarios, with checked counts
-	@$(BIN)/python bench/kernel.py
+bench: $(READY) ## Measure the engine on the papers' scenarios, with checked counts
+	@$(BIN)/python -m bench
 
 lint: $(READY) ## Check format, lint and types
 	@$(BIN)/ruff format --check
@@ -48,7 +50,7 @@ lock: ## Write requirements/*.lock anew, at the latest versions
 	"$$tmp/bin/uv" $(COMPILE) --group dev --output-file requirements/dev.lock >/dev/null
 
 clean: ## Remove the environment, caches and build output
-	@rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	@rm -rf $(VENV) build dist bench/out .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # The locked packages: made from nothing whenever the lock changes.
