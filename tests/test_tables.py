@@ -19,12 +19,15 @@ import cepheid
 from cepheid.algebra import Rule
 from cepheid.events import CompositeEvent, Event, Kind, Order, Schema, Value, identity_of
 from cepheid.kernel.columns import Encoder
+from cepheid.oracle import evaluate
 from cepheid.records import Clock, to_record
 from cepheid.tables.arrow import pa
+from cepheid.tables.detecting import detect_table
 from cepheid.tables.encode import Encoding
 from cepheid.tables.ids import event_identities, written
 from cepheid.tables.order import ordering
 from cepheid.tables.payload import Payload
+from cepheid.tables.reading import read
 from cepheid.tables.results import Results
 from cepheid.tables.table import Table, concat, from_events
 from cepheid.tables.times import Times
@@ -344,6 +347,76 @@ def test_a_payload_keeps_what_is_live_and_gives_up_the_rest(
         if not live:
             assert not one.has(np.array(known, np.int64)).any()
     assert results is not None
+
+
+# --- through the kernel ------------------------------------------------------
+
+IDLE = [
+    replace(rule, name=f"Idle{number}")
+    for number, rule in enumerate(
+        [
+            *load("Rule R define Z1() from Z()", "tesla"),
+            *load("Rule R Define Z2() From Z Where Count(Z) >= 1 Batch(1)", "laipl"),
+            *load("Rule R Define Z3() From Z, Y Where Z.v > 1 And Y.v > 1", "laipl"),
+            *load("define Z4 as [Z] [Z]", "core"),
+        ]
+    )
+]
+"""A rule of every strategy, so that the kernel is compiled once for all examples."""
+
+
+@pytest.mark.property
+@given(some_rules(), some_streams(), st.booleans(), st.booleans())
+def test_detect_gives_for_a_table_what_the_oracle_gives(
+    rules: list[Rule], stream: list[Event], apart: bool, failures: bool
+) -> None:
+    numbered = [*rules, *IDLE]
+    # Events that are equal in everything have no order; the kernel takes them as they come.
+    stream = [
+        replace(event, attributes={**event.attributes, "w": float(at)})
+        for at, event in enumerate(stream)
+    ]
+    tables: Any = {type_: table_of(stream, type_) for type_ in ("A", "B")}
+    read_ = read(tables, Clock.of("us"), Schema()).table
+    until = 40 * SECOND
+    listed = [read_.event(row) for row in range(len(read_))]
+    wanted = evaluate(numbered, listed, until=until, failures=failures).events
+    tables = tables if apart else together(tables)
+    found = detect_table(
+        numbered, Schema(), tables, Clock.of("us"), until=until, failures=failures
+    ).to_pylist()
+    names = set(found[0]) if found else set()
+    records = [to_record(event, Clock.of("us")) for event in sorted(wanted, key=Order().key)]
+    assert [plain(row) for row in found] == [
+        plain(as_row(record, sorted(names)) if names else record) for record in records
+    ]
+
+
+def plain(row: dict[str, Any]) -> dict[str, Any]:
+    """A row without what is missing, and with the ids of constituents as texts."""
+    parts = [{**part, "id": str(part["id"])} for part in row["events"]]
+    return {name: value for name, value in row.items() if value is not None} | {"events": parts}
+
+
+def table_of(stream: Sequence[Event], type_: str) -> Any:  # noqa: ANN401 (pyarrow has no types)
+    own = [event for event in stream if event.type == type_]
+    columns_ = {
+        "ts": pa.array([event.end for event in own], pa.int64()),
+        "start": pa.array([event.start for event in own], pa.int64()),
+        "k": pa.array([event.attributes.get("k") for event in own], pa.string()),
+        "v": pa.array([event.attributes.get("v") for event in own], pa.float64()),
+        "w": pa.array([event.attributes.get("w") for event in own], pa.float64()),
+    }
+    if any(event.id is not None for event in stream):
+        columns_["id"] = pa.array([event.id for event in own], pa.int64())
+    return pa.table(columns_)
+
+
+def together(tables: dict[str, Any]) -> Any:  # noqa: ANN401 (pyarrow has no types)
+    return pa.concat_tables(
+        table.append_column("type", pa.array([type_] * len(table), pa.string()))
+        for type_, table in tables.items()
+    )
 
 
 # --- tables of every library --------------------------------------------------

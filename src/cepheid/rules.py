@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
-from cepheid.algebra import Collection, Detector, Rule
+from cepheid.algebra import Rule
 from cepheid.automaton import compile_rule, draw_svg, explained
 from cepheid.check import check
 from cepheid.errors import EventError, Problem, Report, RuleError, Source, Span, did_you_mean
@@ -122,14 +122,6 @@ class Rules:
         clock = Clock.of("us" if as_events and unit is None else unit)
         given = from_records(events, clock, self.schema)
         end = None if until is None else clock.read(until)
-        if any(isinstance(rule.pattern, Collection | Detector) for rule in self.rules):
-            # The kernel does not know these patterns yet.
-            from cepheid.oracle import evaluate
-
-            told = evaluate(
-                self.rules, given, schema=self.schema, until=end, failures=failures
-            ).events
-            return list(told) if as_events else [to_record(event, clock) for event in told]
         from cepheid.tables.detecting import detect_events
 
         found = detect_events(self.rules, self.schema, given, until=end, failures=failures)
