@@ -18,6 +18,7 @@ from cepheid.kernel.detectors import mark_detectors, move_detectors
 from cepheid.kernel.found import Found, drained
 from cepheid.kernel.lateness import Lateness
 from cepheid.kernel.lazy import mark_trees, move_trees
+from cepheid.kernel.limits import Keeper, Limit, excess, refuse
 from cepheid.kernel.memory import Memory
 from cepheid.kernel.plan import TreePlans
 from cepheid.kernel.ready import flags, make_ready
@@ -116,6 +117,8 @@ class Kernel:
         self.encoder = Encoder()
         self.registry = Registry(self.encoder, failures=failures)
         self.compactions = 0
+        self.limited: dict[int, int] = {}
+        """How often a rule was refused more, or how much of it was dropped, by its number."""
         self._memory = Memory()
         self._trees = TreePlans(self.registry)
         self._collections = CollectionPlans(self.registry)
@@ -136,10 +139,15 @@ class Kernel:
 
     # --- rules ---------------------------------------------------------------
 
-    def deploy(self, rules: Sequence[Rule]) -> list[int]:
+    def deploy(
+        self, rules: Sequence[Rule], limits: Sequence[Limit | None] | None = None
+    ) -> list[int]:
         """Add rules, which see the events from now on; the result are their numbers."""
         first = len(self.registry.rules)
         numbers = list(range(first, first + len(rules)))
+        for number, limit in zip(numbers, limits or [None] * len(rules), strict=True):
+            if limit is not None:
+                self.registry.limits[number] = limit
         self.registry.rules += rules
         for rule in rules:
             self.registry.listened.update(input_types(rule))
@@ -159,6 +167,7 @@ class Kernel:
         rule = self.registry.rules[number]
         assert rule is not None  # noqa: S101 (the caller knows the rules)
         self.registry.rules[number] = None
+        self.registry.limits.pop(number, None)
         left = [other for other in self.registry.rules if other]
         self.registry.listened = {type_ for other in left for type_ in input_types(other)}
         if isinstance(rule.pattern, Tree):
@@ -246,12 +255,31 @@ class Kernel:
 
     def _check(self) -> None:
         """Raise an error where a limit was reached."""
+        if self.registry.limits:
+            self._keep_limits()
         self._collections.check(self._memory)
         if self._scalars[TICKS] > TICK_LIMIT:
             raise LimitError(
                 f"periodic timers must give at most {TICK_LIMIT} events in one run\n\n"
                 "hint: write a longer period, or evaluate a shorter stretch of time"
             )
+
+    def _keep_limits(self) -> None:
+        now = int(self._scalars[NOW])
+        for number, limit in self.registry.limits.items():
+            rule = self.registry.rules[number]
+            assert rule is not None  # noqa: S101 (limits go with their rule)
+            keeper = self._keeper(rule)
+            over = excess(limit, keeper.held(self._memory, number, now))
+            if not any(over):
+                continue
+            self.limited[number] = self.limited.get(number, 0) + (sum(over) if limit.drop else 1)
+            if not limit.drop:
+                raise refuse(rule.name, limit, over)
+            keeper.drop(self._memory, number, now, *over)
+
+    def _keeper(self, rule: Rule) -> Keeper:
+        return self._trees if isinstance(rule.pattern, Tree) else self._others[type(rule.pattern)]
 
     def take_ticks(self) -> tuple[Ints, Ints]:
         """Origins and times of the events that periodic timers gave since this was last asked."""

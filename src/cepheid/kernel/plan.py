@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, TypeVar, cast
 
+import numpy as np
+
 from cepheid.algebra import (
     Aggregate,
     Attribute,
@@ -33,9 +35,12 @@ from cepheid.algebra import (
 )
 from cepheid.events import Value
 from cepheid.kernel.families import HOLE, Family, families
+from cepheid.kernel.limits import Limit
 from cepheid.kernel.memory import Memory
 from cepheid.kernel.registry import KINDS, Gathered, Registry, Shape
+from cepheid.kernel.shedding import drop_rows, drop_waiting, rows_of, waiting_of
 from cepheid.kernel.stacks import EXACT, FOR_EVER, PREFIX, SUFFIX
+from cepheid.kernel.store import ROW_END
 from cepheid.kernel.tables import (
     ABSENT,
     COMPUTE,
@@ -46,6 +51,7 @@ from cepheid.kernel.tables import (
     TEST,
 )
 from cepheid.kernel.tree_tables import TreeTables
+from cepheid.kernel.values import Ints
 
 _COVERS = {
     Relation.GREATER: PREFIX,
@@ -73,7 +79,17 @@ class TreePlans:
         self._tree_of: dict[int, int] = {}
 
     def plan(self, numbers: Sequence[int], rules: Sequence[Rule]) -> None:
-        """Plan rules that are deployed together; their numbers are those of the registry."""
+        """Plan rules that are deployed together; their numbers are those of the registry.
+
+        Rules with other limits share nothing with them.
+        """
+        by_limit: dict[Limit | None, list[int]] = {}
+        for index, number in enumerate(numbers):
+            by_limit.setdefault(self.registry.limits.get(number), []).append(index)
+        for alike in by_limit.values():
+            self._plan([numbers[index] for index in alike], [rules[index] for index in alike])
+
+    def _plan(self, numbers: Sequence[int], rules: Sequence[Rule]) -> None:
         self.tables.deployment += 1
         for family in families(rules):
             members = tuple(numbers[index] for index in family.members)
@@ -92,6 +108,26 @@ class TreePlans:
     def write(self, memory: Memory) -> None:
         """Put all tables into the memory."""
         self.tables.write(memory)
+
+    # --- limits --------------------------------------------------------------
+
+    def held(self, memory: Memory, number: int, now: int) -> tuple[int, int]:
+        """How many events the tree of a rule keeps, and how many of its matches wait."""
+        tree = self._tree_of[number]
+        rows = rows_of(memory.m, self._stacks(tree), now)
+        return len(np.unique(rows)), waiting_of(memory.m, tree)
+
+    def drop(self, memory: Memory, number: int, now: int, stored: int, partial: int) -> None:
+        """Give up the oldest events of the tree of a rule, and the matches that wait longest."""
+        tree = self._tree_of[number]
+        stacks = self._stacks(tree)
+        rows = np.unique(rows_of(memory.m, stacks, now))
+        ends = memory.view(ROW_END)[rows]
+        drop_rows(memory.m, stacks, rows[np.argsort(ends, kind="stable")][:stored])
+        drop_waiting(memory.m, tree, partial)
+
+    def _stacks(self, tree: int) -> Ints:
+        return np.array(self.tables.stacks_of(tree), np.int64)
 
 
 @dataclass

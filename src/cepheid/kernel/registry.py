@@ -20,6 +20,7 @@ from cepheid.algebra import (
 )
 from cepheid.events import Kind
 from cepheid.kernel.columns import Encoder
+from cepheid.kernel.limits import Limit
 from cepheid.kernel.matches import (
     ANY_KIND,
     FAMILY_LISTENED,
@@ -107,7 +108,8 @@ class Look:
 class Registry:
     """What all strategies share while they plan.
 
-    `late` tells how long after its end an event of a type may enter, where that is at all.
+    `late` tells how long after its end an event of a type may enter, where that is at all;
+    `limits` how much may be kept for a rule, by its number.
     """
 
     encoder: Encoder = field(default_factory=Encoder)
@@ -118,6 +120,7 @@ class Registry:
     positions: int = 1
     registers: int = 1
     late: Mapping[str, int] = field(default_factory=dict)
+    limits: dict[int, Limit] = field(default_factory=dict)
     periods: dict[str, tuple[int, int]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

@@ -138,6 +138,10 @@ class TreeTables:
         for users in self._users:
             users.discard(tree)
 
+    def stacks_of(self, tree: int) -> list[int]:
+        """The stacks in which a tree looks."""
+        return [number for number, users in enumerate(self._users) if tree in users]
+
     # --- memory --------------------------------------------------------------
 
     def write(self, memory: Memory) -> None:
