@@ -19,6 +19,7 @@ import cepheid
 from cepheid.algebra import Rule
 from cepheid.events import CompositeEvent, Event, Kind, Order, Schema, Value, identity_of
 from cepheid.kernel.columns import Encoder
+from cepheid.kernel.found import Found
 from cepheid.oracle import evaluate
 from cepheid.records import Clock, to_record
 from cepheid.tables.arrow import pa
@@ -814,3 +815,69 @@ def test_failures_have_a_reason() -> None:
         "v": None,
         "reason": "unmet",
     }
+
+
+@pytest.mark.parametrize("failures", [True, False])
+def test_failures_that_only_rules_want_are_constituents(failures: bool) -> None:
+    table = pa.table({"type": ["A", "A", "B"], "ts": [1, 2, 3], "v": [0.5, 0.5, 0.5]})
+    rules = cepheid.Rules((POOL["Run"], POOL["Worse"], *IDLE))
+    rows = rules.detect(table, unit="s", failures=failures).to_pylist()
+    assert [row["type"] for row in rows] == ["Failure", "Worse"] if failures else ["Worse"]
+    assert rows[-1]["r"] == "unmet"
+    assert [part["type"] for part in rows[-1]["events"]] == ["Failure", "B"]
+
+
+# --- the payload -------------------------------------------------------------
+
+
+def test_a_payload_is_as_large_as_what_is_live() -> None:
+    payload = Payload(Encoder(), {})
+    for batch in range(200):
+        first = 100 * batch
+        table = from_events([Event("A", at, at, {"v": at}) for at in range(first, first + 100)])
+        payload.add_table(first, table)
+        payload.add_events(20_000 + batch, [Event("B", first + 99, first + 99)])
+        payload.keep(np.arange(max(0, first - 300), first + 100, 10))
+    assert sum(len(rows) for rows in payload._rows) < 200
+    assert len(payload._rows) < 40
+    assert len(payload._objects) == 0
+    assert payload.event(19_990) == Event("A", 19_990, 19_990, {"v": 19_990})
+    assert not payload.has(np.array([19_991, 5])).any()
+
+
+def test_long_chains_of_composite_events_are_kept_to_a_depth() -> None:
+    rules = [POOL["First"], POOL["Next"]]
+    events_ = [Event("A", at, at, id=at) for at in range(60)]
+    encoder = Encoder()
+    payload = Payload(encoder, dict(enumerate(rules)))
+    payload.add_events(0, events_)
+    for at in range(60):
+        payload.add_found(chained(at, encoder))
+    last = payload.event(-60)
+    assert isinstance(last, CompositeEvent)
+    assert last.depth == 60
+    payload.keep(np.array([-60]))
+    payload.builder.known.clear()
+    again = payload.event(-60)
+    assert isinstance(again, CompositeEvent)
+    assert (again.id, again.depth) == (last.id, 60)
+    assert 30 < len(payload._made) < 40
+
+
+def chained(at: int, encoder: Encoder) -> Found:
+    """A composite event that is made of the one before it and an event."""
+    label = [encoder.texts.code("x"), encoder.texts.code("y")]
+    parts = [at] if at == 0 else [-at, at]
+    return Found(
+        np.array([0 if at == 0 else 1]),
+        np.array([0]),
+        np.array([at]),
+        np.array([-at - 1]),
+        ("n",),
+        np.array([[1]], np.uint8),
+        np.array([[at + 1]]),
+        (),
+        np.array(parts),
+        np.array([0, len(parts)]),
+        np.array(label[: len(parts)]),
+    )

@@ -6,11 +6,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import Any
 
-from cepheid.algebra import Rule
+from cepheid.algebra import Rule, input_types
 from cepheid.events import CompositeEvent, Event, Order, Schema
 from cepheid.kernel.columns import Batch
 from cepheid.kernel.found import Found
 from cepheid.kernel.kernel import Kernel
+from cepheid.kernel.registry import FAILURE
 from cepheid.records import Clock
 from cepheid.tables.arrow import kind
 from cepheid.tables.encode import Encoding
@@ -30,7 +31,8 @@ class Detection:
 
     def __init__(self, rules: Sequence[Rule], schema: Schema, *, failures: bool) -> None:
         self._failures = failures
-        self.kernel = Kernel(failures=failures)
+        listened = any(FAILURE in input_types(rule) for rule in rules)
+        self.kernel = Kernel(failures=failures or listened)
         numbered = dict(zip(self.kernel.deploy(rules), rules, strict=True))
         self.payload = Payload(self.kernel.encoder, numbered, schema)
         self.results = Results(self.payload)
@@ -44,7 +46,7 @@ class Detection:
     def _take(self, portions: Iterable[Found]) -> None:
         for found in portions:
             self.payload.add_found(found)
-            if self._failures or not found.failure:  # others may only be what rules listen to
+            if self._failures or not found.failure:
                 self.results.add(found)
         self.payload.add_ticks(*self.kernel.take_ticks())
 
