@@ -74,6 +74,7 @@ from cepheid.kernel.tables import (
     COMPONENT_PROBE,
     COMPONENT_WIDTH,
     COMPUTE,
+    EQUIVALENT,
     FINAL_BEGIN,
     FINAL_END,
     MEANT,
@@ -133,7 +134,7 @@ from cepheid.kernel.tables import (
     WAIT_TREE,
     WAIT_WIDTH,
 )
-from cepheid.kernel.values import BOOL, Ints
+from cepheid.kernel.values import BOOL, MISSING, Ints
 
 FIRST, LAST = 1, 2
 ALL_MEMBERS = 2**62
@@ -273,6 +274,7 @@ def _pick(m: Ints, tree: int, begin: int, depth: int) -> None:
     consumes = ints(m, TREE)[TREE_WIDTH * tree + TREE_CONSUMES] != 0
     low, high = bounds(m, probe)
     rows = ints(m, FRAME_ROW)
+    low = _pushed(m, tree, low)
     open_low, open_high = ints(m, FRAME_LOW)[depth - 1], ints(m, FRAME_HIGH)[depth - 1]
     entries, row_ends, row_starts = ints(m, ENTRY), ints(m, ROW_END), ints(m, ROW_START)
     picks, lows, highs = ints(m, PICK_ROW), ints(m, PICK_LOW), ints(m, PICK_HIGH)
@@ -324,6 +326,15 @@ def _pick(m: Ints, tree: int, begin: int, depth: int) -> None:
 
 
 @inlined
+def _pushed(m: Ints, tree: int, low: int) -> int:
+    """Where a window begins, given that over the whole match, which ends with the terminator."""
+    within = ints(m, TREE)[TREE_WIDTH * tree + TREE_WITHIN]
+    if within < 0:
+        return low
+    return max(low, int(ints(m, ROW_END)[ints(m, FRAME_ROW)[0]]) - within)
+
+
+@inlined
 def _words(m: Ints, tree: int) -> int:
     """How many words hold a bit for every member."""
     return (int(ints(m, TREE)[TREE_WIDTH * tree + TREE_MEMBERS]) + 63) // 64
@@ -344,6 +355,7 @@ def _pick_left(m: Ints, tree: int, begin: int, depth: int) -> None:
     steps, steps_end = component[CANDIDATE_BEGIN], component[CANDIDATE_END]
     words = _words(m, tree)
     low, high = bounds(m, probe)
+    low = _pushed(m, tree, low)
     for word in range(words):
         bits = range_bits(ints(m, FRAME_LOW)[depth - 1], ints(m, FRAME_HIGH)[depth - 1], word)
         ints(m, OPEN)[word] = bits
@@ -452,8 +464,31 @@ def _passes(m: Ints, tree: int, depth: int, begin: int, end: int, own: int) -> b
         elif kind == NARROWED:
             if not _narrow(m, depth, argument, own, missing):
                 return False
-        elif not _is_within(m, tree, argument):
+        elif kind == EQUIVALENT:
+            if not _is_equivalent(m, depth, argument, own):
+                return False
+        elif not _is_within(m, tree):
             return False
+    return True
+
+
+@inlined
+def _is_equivalent(m: Ints, depth: int, column: int, own: int) -> bool:
+    """Whether an event has the value in a column that those bound before it have.
+
+    Those that have one are equal already, so that any of them will do.
+    """
+    rows, width = ints(m, FRAME_ROW), scalar(m, WIDTH)
+    cell_tags, cells = tags(m, ROW_TAGS), ints(m, ROW_CELLS)
+    tag = int(cell_tags[own * width + column])
+    if tag == MISSING:
+        return True
+    tag, cell = key_of(tag, cells[own * width + column])
+    for before in range(depth - 1, -1, -1):
+        place = rows[before] * width + column
+        if cell_tags[place] != MISSING:
+            other_tag, other = key_of(int(cell_tags[place]), cells[place])
+            return tag == other_tag and cell == other
     return True
 
 
@@ -470,14 +505,14 @@ def _narrow(m: Ints, depth: int, narrow: int, own: int, missing: bool) -> bool:
 
 
 @inlined
-def _is_within(m: Ints, tree: int, last: int) -> bool:
-    """Whether the events that are bound so far fit into the window over the whole match."""
-    rows, starts, ends = ints(m, FRAME_ROW), ints(m, ROW_START), ints(m, ROW_END)
-    earliest, latest = starts[rows[0]], ends[rows[0]]
-    for depth in range(1, last + 1):
-        earliest = min(earliest, starts[rows[depth]])
-        latest = max(latest, ends[rows[depth]])
-    return bool(latest - earliest < ints(m, TREE)[TREE_WIDTH * tree + TREE_WITHIN])
+def _is_within(m: Ints, tree: int) -> bool:
+    """Whether the terminator alone fits into the window over the whole match.
+
+    The others are only looked for in that window.
+    """
+    row = ints(m, FRAME_ROW)[0]
+    length = ints(m, ROW_END)[row] - ints(m, ROW_START)[row]
+    return bool(length < ints(m, TREE)[TREE_WIDTH * tree + TREE_WITHIN])
 
 
 # --- matches -----------------------------------------------------------------

@@ -13,6 +13,7 @@ from cepheid.algebra import (
     Attribute,
     Comparison,
     Component,
+    Equivalence,
     EventPredicate,
     Expression,
     Function,
@@ -44,6 +45,7 @@ from cepheid.kernel.store import ROW_END
 from cepheid.kernel.tables import (
     ABSENT,
     COMPUTE,
+    EQUIVALENT,
     NARROWED,
     NO_HIGH,
     NO_LOW,
@@ -215,8 +217,8 @@ class _FamilyPlan:
             )
         for condition in early:
             self._test(condition, at, self.candidate_steps)
-        if self.tree.within is not None:
-            self.pick_steps[at].append((SPAN, at))
+        if self.tree.within is not None and at == 0:
+            self.pick_steps[at].append((SPAN, 0))
         return probe
 
     def _predicate(self, predicate: EventPredicate) -> int:
@@ -346,10 +348,17 @@ class _FamilyPlan:
         for condition in self.tree.conditions:
             self._test_when_bound(self._inlined(condition))
         for test in self.tree.equivalences:
-            values = self._equivalent_values(test.attribute, test.value)
-            for index, one in enumerate(values):
-                for other in values[index + 1 :]:
-                    self._test_when_bound(Comparison(Relation.EQUAL, one, other))
+            self._attach_equivalence(test)
+
+    def _attach_equivalence(self, test: Equivalence) -> None:
+        """Every component has the value of those before it, and the fixed one if there is one."""
+        column = self.registry.encoder.columns.code(test.attribute)
+        for at, part in enumerate(self.ordered):
+            if at > 0:
+                self.pick_steps[at].append((EQUIVALENT, column))
+            if test.value is not None:
+                own = Attribute(part.label, test.attribute)
+                self._test_when_bound(Comparison(Relation.EQUAL, own, Literal(test.value)))
 
     def _attach_outputs(self) -> tuple[list[Gathered | None], list[int]]:
         """Plain attributes are gathered later; other values are computed with the match."""
