@@ -39,11 +39,13 @@ from cepheid.algebra import (
 from cepheid.algebra import (
     Sequence as Then,
 )
+from cepheid.errors import LimitError
 from cepheid.events import CompositeEvent, Event, Order
 from cepheid.kernel.detector_automaton import Automaton
 from cepheid.kernel.detector_machine import Machine
 from cepheid.kernel.found import Found
 from cepheid.kernel.kernel import Kernel
+from cepheid.kernel.limits import Limit
 from cepheid.oracle import evaluate
 from cepheid.testing import Case
 from tests.cases import CASES, case_id
@@ -61,9 +63,10 @@ class Detection:
     found: list[CompositeEvent] = field(default_factory=list)
     events: dict[int, Event] = field(default_factory=dict)
     order: Order = field(default_factory=Order)
+    limit: Limit | None = None
 
     def __post_init__(self) -> None:
-        self.kernel.deploy(self.rules)
+        self.kernel.deploy(self.rules, [self.limit for _ in self.rules])
 
     def feed(self, events: Sequence[Event]) -> None:
         """Feed events that come after all others."""
@@ -477,6 +480,31 @@ def test_a_rule_that_is_removed_leaves_nothing_behind() -> None:
     state = detection.kernel.state()
     assert detection.found == []
     assert [len(state["detector_branches"]), len(state["detector_nodes"])] == [0, 0]
+
+
+@pytest.mark.parametrize(
+    ("text", "limit", "left"),
+    [
+        ("define X as [a: A] ; [B] return (v = a.v)", Limit(partial=3, drop=True), {3, 4, 5}),
+        ("define X as [a: A] ; [B] return (v = a.v)", Limit(stored=2, drop=True), {4, 5}),
+        ("define X as [a: A] || [B] return (v = a.v)", Limit(partial=2, drop=True), {4, 5}),
+    ],
+)
+def test_beyond_a_limit_what_was_begun_first_is_given_up(
+    text: str, limit: Limit, left: set[int]
+) -> None:
+    rules = rules_of(text)
+    detection = Detection(rules, limit=limit)
+    for event in points("A A A A A A B"):
+        detection.feed([event])
+    assert {event.attributes["v"] for event in detection.found} == left
+
+
+def test_beyond_a_limit_without_dropping_there_is_an_error() -> None:
+    detection = Detection(rules_of("define X as [A] ; [B]"), limit=Limit(partial=2))
+    detection.feed(points("A A"))
+    with pytest.raises(LimitError, match="at most 2 partial matches; it keeps 3"):
+        detection.feed(points("A"))
 
 
 def test_rules_that_stay_keep_their_state_while_others_come_and_go() -> None:

@@ -27,6 +27,7 @@ from cepheid.kernel import detector_slots as slots
 from cepheid.kernel.conditions import Condition
 from cepheid.kernel.detector_automaton import START, Automaton
 from cepheid.kernel.detector_machine import Case, Group, Machine
+from cepheid.kernel.detector_shedding import held_by, shed
 from cepheid.kernel.detectors import fill_gates
 from cepheid.kernel.lateness import own_lateness
 from cepheid.kernel.memory import Memory
@@ -119,6 +120,17 @@ class DetectorPlans:
     def remove(self, number: int) -> None:
         """Forget a rule: nothing leads to it any more."""
         self._plans[number].alive = False
+
+    # --- limits --------------------------------------------------------------
+
+    def held(self, memory: Memory, number: int, now: int) -> tuple[int, int]:
+        """How many events a rule keeps, and how much that was begun and is not decided."""
+        events, begun = held_by(memory.m, self._plans[number].index, now)
+        return events, begun
+
+    def drop(self, memory: Memory, number: int, now: int, stored: int, partial: int) -> None:
+        """Give up so many events of a rule, and so much of what was begun: the oldest."""
+        shed(memory.m, self._plans[number].index, now, stored, partial)
 
     def _line(self, plan: Plan, steps: int) -> list[int]:
         rule, where = plan.rule, plan.detector.where
