@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -93,14 +93,44 @@ def by_look(m: Ints, looks: int) -> tuple[Ints, Ints, Ints]:
 
 
 def _found(memory: Memory, look: Look, chosen: Ints) -> Found:
-    if look.labels is None:
+    if look.width is None:
         return _varied(memory, look, chosen)
-    width = len(look.labels)
-    rules, starts, times, origins, constituents = spread_heads(memory.m, chosen, look.point, width)
-    tags_, cells = spread_values(memory.m, chosen, look.places, look.kind_codes, len(rules))
+    m, width = memory.m, look.width
+    rules, starts, times, origins, constituents = spread_heads(m, chosen, look.point, width)
+    tags_, cells = spread_values(m, chosen, look.places, look.kind_codes, len(rules))
     made = origins if len(origins) else None
-    found = Found(rules, starts, times, made, look.names, tags_, cells, look.labels, constituents)
-    return found if not (rules < 0).any() else _without_removed(found)
+    labels = next(iter(look.labels))
+    found = Found(rules, starts, times, made, look.names, tags_, cells, labels, constituents)
+    if (rules < 0).any():
+        found = _without_removed(found)
+    return found if len(look.labels) == 1 else _labelled(found, m, chosen, rules)
+
+
+def _labelled(found: Found, m: Ints, chosen: Ints, rules: Ints) -> Found:
+    """The same for rules that call their constituents differently: a label for each of them."""
+    width = len(found.labels)
+    codes = spread_labels(m, chosen, width, len(rules))[rules >= 0]
+    return replace(
+        found,
+        labels=(),
+        constituents=np.ascontiguousarray(found.constituents.T).reshape(-1),
+        offsets=np.arange(0, width * len(found) + 1, width, dtype=np.int64),
+        label_codes=np.ascontiguousarray(codes).reshape(-1),
+    )
+
+
+@compiled
+def spread_labels(m: Ints, chosen: Ints, width: int, total: int) -> Ints:
+    """The codes of the labels of every match, once per member."""
+    codes = np.empty((total, width), np.int64)
+    labels, at = ints(m, MATCH_LABEL), 0
+    for match in chosen:
+        first = ints(m, MATCH_ROWS)[match]
+        for _ in range(ints(m, MATCH_HIGH)[match] - ints(m, MATCH_LOW)[match]):
+            for depth in range(width):
+                codes[at, depth] = labels[first + depth]
+            at += 1
+    return codes
 
 
 @compiled

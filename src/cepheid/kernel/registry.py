@@ -76,18 +76,20 @@ class Shape:
 class Look:
     """What families have in common whose matches are told together, as columns."""
 
-    labels: tuple[str, ...] | None
+    width: int | None
     names: tuple[str, ...]
     kinds: tuple[int, ...]
     layout: tuple[Gathered | None, ...]
     point: bool
     failure: bool
+    labels: set[tuple[str, ...]] = field(default_factory=set, compare=False)
+    """The labels of the families of a fixed shape, which has as many constituents as `width`."""
 
     @staticmethod
     def of(shape: Shape) -> Look:
         """The look of a family."""
-        facts = (shape.labels, shape.names, shape.kinds, shape.layout)
-        return Look(*facts, shape.point, shape.failure)
+        width = None if shape.labels is None else len(shape.labels)
+        return Look(width, shape.names, shape.kinds, shape.layout, shape.point, shape.failure)
 
     @cached_property
     def kind_codes(self) -> Ints:
@@ -159,7 +161,10 @@ class Registry:
             if look not in self._look_numbers:
                 self._look_numbers[look] = len(self.looks)
                 self.looks.append(look)
-            self._look_of.append(self._look_numbers[look])
+            number = self._look_numbers[look]
+            self._look_of.append(number)
+            if shape.labels is not None:
+                self.looks[number].labels.add(shape.labels)
 
     def varied(self, number: int, rule: Rule, positions: Mapping[str, int]) -> int:
         """The family of a rule whose matches have any number of constituents.
