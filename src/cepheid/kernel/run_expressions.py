@@ -1,7 +1,7 @@
 """Expressions over a run, made ready for programs: aggregates and items become values in registers.
 
-A value of a run is known from a difference of sums or from one of its events, so most expressions
-never need the run as a list.
+A value of a run is known from a difference of sums, from one of its events, or by a walk over them.
+Programs never see the run itself.
 """
 
 from __future__ import annotations
@@ -41,10 +41,7 @@ Value = tuple[int, int, int, int]
 
 @dataclass
 class Values:
-    """Makes programs over a run, and collects the values and measures that they need.
-
-    `lists` tells whether something is left that only the whole list of events can answer.
-    """
+    """Makes programs over a run, and collects the values and measures that they need."""
 
     registry: Registry
     tests: Tests
@@ -52,14 +49,15 @@ class Values:
     missing: bool
     measures: list[Measure]
     found: list[Value] = field(default_factory=list)
-    lists: bool = False
 
     def program(self, expression: Expression, *, truth: bool = False) -> int:
         """The number of the program of an expression over the run."""
-        ready = self._ready(expression, own=False)
-        number = self.registry.programs.add(ready, {self.label: 0}, _register, truth=truth)
+        number = self._program(self._ready(expression, own=False), truth=truth)
         self.registry.registers = max(self.registry.registers, len(self.found))
         return number
+
+    def _program(self, ready: Expression, *, truth: bool) -> int:
+        return self.registry.programs.add(ready, {self.label: 0}, _register, truth=truth)
 
     def output(self, expression: Expression) -> tuple[int, int]:
         """The register that holds a result, or -1, and the program that computes it."""
@@ -100,10 +98,12 @@ class Values:
         if node.attribute is not None:
             column = self.registry.encoder.columns.code(node.attribute)
         if node.filter is not None and labels_of(node.filter):
-            self.lists = True
-            return replace(node, filter=self._ready(node.filter, own=True))
-        test = self.tests.of(node.filter, missing=self.missing)
-        measure = self._measure(node.function, column, test)
+            # What the filter says of the run are values that come before this one.
+            program = self._program(self._ready(node.filter, own=True), truth=True)
+            test, measure = self.tests.of_program(program, missing=self.missing), -1
+        else:
+            test = self.tests.of(node.filter, missing=self.missing)
+            measure = self._measure(node.function, column, test)
         return self._value((_FUNCTIONS[node.function], measure, column, test))
 
     def _measure(self, function: Function, column: int, test: int) -> int:

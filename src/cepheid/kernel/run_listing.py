@@ -70,9 +70,18 @@ class Tests:
             return -1
         program = self._registry.program(condition, {}, truth=True)
         if (program, missing) not in self._numbers:
-            self._numbers[program, missing] = len(self._rows)
-            self._rows.append((program, int(missing), *self._range(condition, missing)))
+            self._add(program, missing, self._range(condition, missing))
         return self._numbers[program, missing]
+
+    def of_program(self, program: int, *, missing: bool) -> int:
+        """The number of a test by a program, which may speak of the run."""
+        if (program, missing) not in self._numbers:
+            self._add(program, missing, _NO_RANGE)
+        return self._numbers[program, missing]
+
+    def _add(self, program: int, missing: bool, allowed: tuple[int, ...]) -> None:
+        self._numbers[program, missing] = len(self._rows)
+        self._rows.append((program, int(missing), *allowed))
 
     def _range(self, condition: Expression, missing: bool) -> tuple[int, ...]:
         """Column and ranges of a comparison with a constant; it is also put where it belongs."""

@@ -1,8 +1,8 @@
 """Planning of runs: rules to channels, runners and the values that they need.
 
-Rules that are deployed together share what they have in common: a channel when predicate,
-partition and limits are the same, a runner when they only differ in their names. What comes later
-begins with channels of its own, as it has not seen what the others have.
+Rules that are deployed together share what they have in common: a channel when predicate and
+partition are the same, a runner when they only differ in their names. What comes later begins with
+channels of its own, as it has not seen what the others have.
 """
 
 from __future__ import annotations
@@ -14,14 +14,11 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from cepheid.algebra import CountWindow, Each, Expression, Key, Rule, Run
-from cepheid.kernel.limits import Limit
+from cepheid.algebra import CountWindow, Each, EventPredicate, Expression, Key, Rule, Run
 from cepheid.kernel.memory import Memory
-from cepheid.kernel.oldest import oldest_rows
 from cepheid.kernel.registry import KINDS, Registry, Shape
 from cepheid.kernel.run_expressions import NOT_COMPARED, Measure, Value, Values, alone
 from cepheid.kernel.run_listing import KeyRow, Listed, Listing, Tests
-from cepheid.kernel.run_shedding import held_by_runs, shorten_runs
 from cepheid.kernel.run_state import (
     HEADER,
     RUN_BUCKET,
@@ -55,15 +52,12 @@ class _Form:
     judged: int
     outputs: tuple[tuple[int, int, int], ...]
     names: tuple[str, ...]
-    point: bool
-    rule: int | None
 
 
 @dataclass
 class _Runner:
     """Rules that watch a channel in the same way; a failure is a family and a name's code."""
 
-    channel: int
     place: int
     form: _Form
     family: int
@@ -97,11 +91,11 @@ class RunPlans:
         "run_entries": (RUN_ENTRY, np.int64),
     }
 
-    def __init__(self, registry: Registry, *, merged: bool = False) -> None:
+    def __init__(self, registry: Registry) -> None:
         self._registry = registry
-        self._merged = merged
         self._reasons = [registry.encoder.texts.code(reason) for reason in (BROKEN, UNMET)]
         self._tests = Tests(registry)
+        self._deployment = 0
         self._channels: list[_Channel] = []
         self._open: dict[tuple[object, ...], _Channel] = {}
         self._runner_of: dict[int, _Runner] = {}
@@ -110,28 +104,25 @@ class RunPlans:
         """Take a rule in."""
         run = rule.pattern
         assert isinstance(run, Run)  # noqa: S101 (the caller chose the strategy)
-        channel = self._channel(rule, run, self._registry.limits.get(number))
-        form = self._form(number, rule, run, channel)
+        channel = self._channel(rule, run)
+        form = self._form(rule, run, channel)
         if form not in channel.runners:
             family = self._registry.family(_shape(rule, form), [row[1] for row in form.outputs])
-            place = len(channel.runners)
-            channel.runners[form] = _Runner(channel.number, place, form, family)
+            channel.runners[form] = _Runner(len(channel.runners), form, family)
         self._join(channel.runners[form], number, rule)
 
-    def _form(self, number: int, rule: Rule, run: Run, channel: _Channel) -> _Form:
+    def _form(self, rule: Rule, run: Run, channel: _Channel) -> _Form:
         values = Values(self._registry, self._tests, run.label, rule.missing, channel.measures)
         settings, judged = self._settings(rule, run, values), len(values.found)
         outputs = tuple(
             (*values.output(item.value), KINDS[item.kind]) for item in rule.output.attributes
         )
         return _Form(
-            (*settings, int(values.lists)),
+            settings,
             tuple(values.found),
             judged,
             outputs,
             tuple(item.name for item in rule.output.attributes),
-            rule.point,
-            None if self._merged else number,
         )
 
     def _join(self, runner: _Runner, number: int, rule: Rule) -> None:
@@ -142,19 +133,26 @@ class RunPlans:
         runner.failures[number] = self._registry.failure_family(number, rule), name
         self._runner_of[number] = runner
 
-    def _channel(self, rule: Rule, run: Run, limit: Limit | None) -> _Channel:
+    def _channel(self, rule: Rule, run: Run) -> _Channel:
         test = self._test(run.predicate.filter, rule)
         listed = tuple(
-            Listed(self._registry.encoder.types.code(type_), test, self._keys(run, type_))
-            for type_ in dict.fromkeys(run.predicate.types)
+            Listed(code, test, self._keys(run, type_))
+            for code, type_ in self._types(run.predicate).items()
         )
-        key = (listed, rule.missing, limit)
+        key = (listed, rule.missing)
         if key not in self._open:
             keys = sum(key.value is None for key in run.partition)
             channel = _Channel(len(self._channels), listed, keys)
             self._channels.append(channel)
             self._open[key] = channel
         return self._open[key]
+
+    def _types(self, predicate: EventPredicate) -> dict[int, str]:
+        """The types that a predicate means, by code; a periodic timer has a code of its own."""
+        if predicate.every is None:
+            return {self._registry.encoder.types.code(type_): type_ for type_ in predicate.types}
+        codes = self._registry.type_codes(predicate, self._deployment)
+        return dict.fromkeys(codes, "Timer")
 
     def _test(self, condition: Expression | None, rule: Rule) -> int:
         return self._tests.of(condition and alone(condition), missing=rule.missing)
@@ -188,30 +186,12 @@ class RunPlans:
         """Forget a rule: its runs are no longer watched."""
         self._runner_of.pop(number).failures.pop(number)
 
-    # --- limits --------------------------------------------------------------
-
-    def held(self, memory: Memory, number: int, now: int) -> tuple[int, int]:
-        """How many events the runs of a rule hold, and how many runs are open."""
-        runner = self._runner_of[number]
-        rows, firsts = held_by_runs(memory.m, runner.channel, runner.place)
-        return int(rows.sum()), len(firsts)
-
-    def drop(self, memory: Memory, number: int, now: int, stored: int, partial: int) -> None:
-        """Give up the oldest events of the runs of a rule, and the runs that began first."""
-        runner = self._runner_of[number]
-        place, length = (runner.channel, runner.place), runner.form.settings[1]
-        rows, before = held_by_runs(memory.m, *place)
-        dropped = oldest_rows(memory, np.flatnonzero(rows), stored)
-        shorten_runs(memory.m, *place, length, dropped, False)
-        _, firsts = held_by_runs(memory.m, *place)
-        left = max(0, partial - (len(before) - len(firsts)))
-        shorten_runs(memory.m, *place, length, oldest_rows(memory, firsts, left), True)
-
     # --- tables --------------------------------------------------------------
 
     def write(self, memory: Memory) -> None:
         """Put all tables into the memory; what was planned so far is no longer shared."""
         self._open.clear()
+        self._deployment += 1
         failures = int(self._registry.wants_failures)
         memory.put(RUN_SETTING, [failures, *self._reasons])
         most = max((channel.keys for channel in self._channels), default=0)
@@ -260,7 +240,7 @@ class RunPlans:
 def _shape(rule: Rule, form: _Form) -> Shape:
     kinds = tuple(kind for _, _, kind in form.outputs)
     layout = (None,) * len(form.names)
-    return Shape(rule, [], [], form.names, kinds, layout, point=form.point)
+    return Shape(rule, [], [], form.names, kinds, layout)
 
 
 def _places(channel: _Channel) -> tuple[int, int, int, int]:

@@ -88,7 +88,6 @@ record is, and how long an entry."""
     RUNNER_MOST,
     RUNNER_MISSING,
     RUNNER_LABEL,
-    RUNNER_LISTS,
     RUNNER_FAMILY,
     RUNNER_MEMBERS,
     RUNNER_VALUES,
@@ -98,14 +97,13 @@ record is, and how long an entry."""
     RUNNER_OUTPUTS_END,
     RUNNER_FAILURES,
     RUNNER_FAILURES_END,
-) = range(22)
-RUNNER_WIDTH = 22
+) = range(21)
+RUNNER_WIDTH = 21
 """A runner: rules that watch in the same way. Its place among those of its channel, its window (a
 number of events or a length of time), the test of each event, the program of the condition and,
 where that only compares a value of the run with a number, the value's register and the ranges that
-are allowed. Whether expressions need the run as a list; the family of its matches and how many
-members that has. Values of the run that the condition needs, then those that only results need;
-outputs; failures."""
+are allowed. The label, the family of its matches and how many members that has. Values of the run
+that the condition needs, then those that only results need; outputs; failures."""
 
 OUTPUT_REGISTER, OUTPUT_PROGRAM, OUTPUT_KIND = range(3)
 OUTPUT_WIDTH = 3

@@ -14,12 +14,9 @@ from cepheid.kernel.matches import (
     add_value,
     open_match,
 )
-from cepheid.kernel.memory import ints, reserve, resize, set_size, size, tags
+from cepheid.kernel.memory import ints, reserve, set_size, size, tags
 from cepheid.kernel.programs import (
     FRAME_ROW,
-    LIST_BEGIN,
-    LIST_END,
-    LIST_ROW,
     REGISTER_CELL,
     REGISTER_TAG,
     holds,
@@ -78,7 +75,6 @@ from cepheid.kernel.run_state import (
     RUNNER_LABEL,
     RUNNER_LEAST,
     RUNNER_LENGTH,
-    RUNNER_LISTS,
     RUNNER_LOW,
     RUNNER_MEMBERS,
     RUNNER_MISSING,
@@ -333,10 +329,8 @@ def _give_up(m: Ints, record: int, begin: int, run: int, length: int) -> int:
 def _judge(m: Ints, runner: int, record: int, begin: int, row: int) -> bool:
     """Judge a run that is full: a match, or a failure."""
     table = ints(m, RUN_RUNNER)
-    set_values(m, record, begin, table[runner + RUNNER_VALUES], table[runner + RUNNER_RESULTS])
     ints(m, FRAME_ROW)[0] = row
-    if table[runner + RUNNER_LISTS]:
-        _set_list(m, record, begin)
+    set_values(m, record, begin, table[runner + RUNNER_VALUES], table[runner + RUNNER_RESULTS])
     if not _holds(m, runner, row):
         _fail(m, runner, record, begin, SETTING_UNMET)
         return False
@@ -382,18 +376,6 @@ def _add_outputs(m: Ints, runner: int, row: int) -> None:
             missing = table[runner + RUNNER_MISSING] == 1
             tag, value, double = value_of(m, outputs[at + OUTPUT_PROGRAM], row, missing)
             add_value(m, tag, value, double, kind)
-
-
-@compiled
-def _set_list(m: Ints, record: int, begin: int) -> None:
-    """Let expressions see the whole run."""
-    state = ints(m, RUN_PARTITION)
-    width, count = field_of(m, state[record + CHANNEL], CHANNEL_ENTRY), state[record + COUNT]
-    resize(m, LIST_ROW, count - begin)
-    entries, rows = ints(m, RUN_ENTRY), ints(m, LIST_ROW)
-    for place in range(begin, count):
-        rows[place - begin] = entries[state[record + BLOCK] + place * width]
-    ints(m, LIST_BEGIN)[0], ints(m, LIST_END)[0] = 0, count - begin
 
 
 @compiled
