@@ -1,8 +1,8 @@
 """Planning of runs: rules to channels, runners and the values that they need.
 
-Rules that are deployed together share what they have in common: a channel when predicate and
-partition are the same, a runner when they only differ in their names. What comes later begins with
-channels of its own, as it has not seen what the others have.
+Rules that are deployed together share what they have in common: a channel when predicate,
+partition and limits are the same, a runner when they only differ in their names. What comes later
+begins with channels of its own, as it has not seen what the others have.
 """
 
 from __future__ import annotations
@@ -15,10 +15,13 @@ import numpy as np
 import numpy.typing as npt
 
 from cepheid.algebra import CountWindow, Each, EventPredicate, Expression, Key, Rule, Run
+from cepheid.kernel.limits import Limit
 from cepheid.kernel.memory import Memory
+from cepheid.kernel.oldest import oldest_rows
 from cepheid.kernel.registry import KINDS, Registry, Shape
 from cepheid.kernel.run_expressions import NOT_COMPARED, Measure, Value, Values, alone
 from cepheid.kernel.run_listing import KeyRow, Listed, Listing, Tests
+from cepheid.kernel.run_shedding import held_by_runs, shorten_runs
 from cepheid.kernel.run_state import (
     HEADER,
     RUN_BUCKET,
@@ -45,19 +48,24 @@ BROKEN, UNMET = "broken", "unmet"
 
 @dataclass(frozen=True)
 class _Form:
-    """Everything that rules of one runner have in common besides their channel."""
+    """Everything that rules of one runner have in common besides their channel.
+
+    A rule that has a limit is told by its number, as it gives up on its own.
+    """
 
     settings: tuple[int, ...]
     values: tuple[Value, ...]
     judged: int
     outputs: tuple[tuple[int, int, int], ...]
     names: tuple[str, ...]
+    limited: int | None
 
 
 @dataclass
 class _Runner:
     """Rules that watch a channel in the same way; a failure is a family and a name's code."""
 
+    channel: int
     place: int
     form: _Form
     family: int
@@ -104,14 +112,16 @@ class RunPlans:
         """Take a rule in."""
         run = rule.pattern
         assert isinstance(run, Run)  # noqa: S101 (the caller chose the strategy)
-        channel = self._channel(rule, run)
-        form = self._form(rule, run, channel)
+        limit = self._registry.limits.get(number)
+        channel = self._channel(rule, run, limit)
+        form = self._form(rule, run, channel, None if limit is None else number)
         if form not in channel.runners:
             family = self._registry.family(_shape(rule, form), [row[1] for row in form.outputs])
-            channel.runners[form] = _Runner(len(channel.runners), form, family)
+            place = len(channel.runners)
+            channel.runners[form] = _Runner(channel.number, place, form, family)
         self._join(channel.runners[form], number, rule)
 
-    def _form(self, rule: Rule, run: Run, channel: _Channel) -> _Form:
+    def _form(self, rule: Rule, run: Run, channel: _Channel, limited: int | None) -> _Form:
         values = Values(self._registry, self._tests, run.label, rule.missing, channel.measures)
         settings, judged = self._settings(rule, run, values), len(values.found)
         outputs = tuple(
@@ -123,6 +133,7 @@ class RunPlans:
             judged,
             outputs,
             tuple(item.name for item in rule.output.attributes),
+            limited,
         )
 
     def _join(self, runner: _Runner, number: int, rule: Rule) -> None:
@@ -133,13 +144,13 @@ class RunPlans:
         runner.failures[number] = self._registry.failure_family(number, rule), name
         self._runner_of[number] = runner
 
-    def _channel(self, rule: Rule, run: Run) -> _Channel:
+    def _channel(self, rule: Rule, run: Run, limit: Limit | None) -> _Channel:
         test = self._test(run.predicate.filter, rule)
         listed = tuple(
             Listed(code, test, self._keys(run, type_))
             for code, type_ in self._types(run.predicate).items()
         )
-        key = (listed, rule.missing)
+        key = (listed, rule.missing, limit)
         if key not in self._open:
             keys = sum(key.value is None for key in run.partition)
             channel = _Channel(len(self._channels), listed, keys)
@@ -185,6 +196,25 @@ class RunPlans:
     def remove(self, number: int) -> None:
         """Forget a rule: its runs are no longer watched."""
         self._runner_of.pop(number).failures.pop(number)
+
+    # --- limits --------------------------------------------------------------
+
+    def held(self, memory: Memory, number: int, now: int) -> tuple[int, int]:
+        """How many events the runs of a rule hold, and how many runs are open."""
+        runner = self._runner_of[number]
+        rows, firsts = held_by_runs(memory.m, runner.channel, runner.place)
+        return int(rows.sum()), len(firsts)
+
+    def drop(self, memory: Memory, number: int, now: int, stored: int, partial: int) -> None:
+        """Give up the oldest events of the runs of a rule, and the runs that began first."""
+        runner = self._runner_of[number]
+        place, length = (runner.channel, runner.place), runner.form.settings[1]
+        rows, before = held_by_runs(memory.m, *place)
+        dropped = oldest_rows(memory, np.flatnonzero(rows), stored)
+        shorten_runs(memory.m, *place, length, dropped, False)
+        _, firsts = held_by_runs(memory.m, *place)
+        left = max(0, partial - (len(before) - len(firsts)))
+        shorten_runs(memory.m, *place, length, oldest_rows(memory, firsts, left), True)
 
     # --- tables --------------------------------------------------------------
 
