@@ -15,10 +15,12 @@ from cepheid.algebra import Collection, CountWindow, Key, Rule, TimeWindow, inpu
 from cepheid.errors import LimitError
 from cepheid.kernel import collect_slots as slots
 from cepheid.kernel.collect_search import TRY_LIMIT
+from cepheid.kernel.collect_shedding import drop_from_parts, held_by_parts
 from cepheid.kernel.collect_state import key_of
 from cepheid.kernel.collect_steps import Plan, Tables, Use, planned
 from cepheid.kernel.lateness import Lateness
 from cepheid.kernel.memory import Memory
+from cepheid.kernel.oldest import oldest_rows
 from cepheid.kernel.registry import Registry
 from cepheid.kernel.sums import SUM_ROOM
 from cepheid.kernel.values import MISSING
@@ -43,9 +45,11 @@ class CollectionPlans:
         self._tables = Tables()
         self._lateness = Lateness()
         self._plans: list[Plan] = []
+        self._places: dict[int, int] = {}
 
     def plan(self, number: int, rule: Rule) -> None:
         """Take a rule."""
+        self._places[number] = len(self._plans)
         self._plans.append(planned(self._registry, self._tables, number, rule))
 
     def remove(self, number: int) -> None:
@@ -65,6 +69,23 @@ class CollectionPlans:
             f"rule {rule.name} must be decided within {TRY_LIMIT} assignments of "
             "events to constraints\n\nhint: write a shorter window or a smaller count"
         )
+
+    # --- limits --------------------------------------------------------------
+
+    def held(self, memory: Memory, number: int, now: int) -> tuple[int, int]:
+        """How many events a rule has collected, and in how many partitions."""
+        rows, firsts = held_by_parts(memory.m, self._places[number], now)
+        return int(rows.sum()), len(firsts)
+
+    def drop(self, memory: Memory, number: int, now: int, stored: int, partial: int) -> None:
+        """Give up the oldest events of a rule, and the partitions that began first."""
+        place = self._places[number]
+        rows, before = held_by_parts(memory.m, place, now)
+        dropped = oldest_rows(memory, np.flatnonzero(rows), stored)
+        drop_from_parts(memory.m, place, dropped, False)
+        _, firsts = held_by_parts(memory.m, place, now)
+        left = max(0, partial - (len(before) - len(firsts)))
+        drop_from_parts(memory.m, place, oldest_rows(memory, firsts, left), True)
 
     # --- tables --------------------------------------------------------------
 
