@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import fields, replace
 from itertools import pairwise
 from pathlib import Path
@@ -25,10 +25,10 @@ from cepheid.algebra import (
 )
 from cepheid.events import CompositeEvent, Event, Order, Schema, Value
 from cepheid.kernel.families import families
-from cepheid.kernel.found import Found
-from cepheid.kernel.generate import composites
 from cepheid.kernel.kernel import Kernel
 from cepheid.oracle import evaluate
+from cepheid.runtime.matcher import Matcher
+from cepheid.runtime.settings import Settings
 from cepheid.testing import Case, read_cases
 from cepheid.units import parse_time
 from tests.strategies import SECOND, numbers, sase_rules, streams, tesla_rules
@@ -45,53 +45,23 @@ def detect(
     cuts: Sequence[int] = (),
     schema: Schema | None = None,
 ) -> list[CompositeEvent]:
-    order = Order(schema)
-    ordered = sorted(events, key=order.key)
-    by_origin: dict[int, Event] = dict(enumerate(ordered))
-    kernel = Kernel()
-    kernel.deploy(rules)
-    encoder = kernel.encoder
+    ordered = sorted(events, key=Order(schema).key)
+    matcher = Matcher(Settings(), schema or Schema())
+    matcher.deploy(rules)
     places = [0, *sorted(min(cut, len(ordered)) for cut in cuts), len(ordered)]
     found: list[CompositeEvent] = []
-
-    def take(portions: Iterable[Found]) -> None:
-        matches = [one for portion in list(portions) for one in _single(portion)]
-        origins, times = kernel.take_ticks()
-        ticks = zip(origins.tolist(), times.tolist(), strict=True)
-        by_origin.update({origin: Event("Timer", time, time) for origin, time in ticks})
-        for match in sorted(matches, key=_made, reverse=True):
-            (event,) = composites(match, rules, by_origin, encoder, order)
-            found.append(event)
-            if match.origins is not None:
-                by_origin[int(match.origins[0])] = event
-
-    for begin, end in pairwise(places):
-        take(kernel.feed(encoder.encode(ordered[begin:end], begin)))
+    for number, (begin, end) in enumerate(pairwise(places)):
+        found += matcher.composites(matcher.feed(ordered[begin:end]))
+        if number % 2:
+            matcher.kernel.compact()
+        else:
+            state, matcher = matcher.state(), Matcher(Settings(), schema or Schema())
+            matcher.load(*state)
     if ordered:
         last = max(event.end for event in ordered)
-        take(kernel.advance(last if until is None else max(last, until)))
+        portions = matcher.advance(last if until is None else max(last, until))
+        found += matcher.composites(portions)
     return found
-
-
-def _single(found: Found) -> Iterator[Found]:
-    """The matches one by one."""
-    for at in range(len(found)):
-        one = slice(at, at + 1)
-        yield replace(
-            found,
-            rules=found.rules[one],
-            starts=found.starts[one],
-            times=found.times[one],
-            origins=None if found.origins is None else found.origins[one],
-            tags=found.tags[:, one],
-            cells=found.cells[:, one],
-            constituents=found.constituents[:, one],
-        )
-
-
-def _made(found: Found) -> int:
-    """What others are made of comes first: the kernel counts down."""
-    return -(2**62) if found.origins is None else int(found.origins[0])
 
 
 def contents(found: Sequence[CompositeEvent]) -> Counter[tuple[object, ...]]:
@@ -187,6 +157,7 @@ def test_families_give_what_the_oracle_gives(
     cut=cuts,
 )
 def test_policies_choose_for_every_member_of_a_family(
+    *,
     policy: str,
     relation: str,
     constants: list[int],
