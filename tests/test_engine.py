@@ -21,6 +21,7 @@ from cepheid import (
     Event,
     EventError,
     LimitError,
+    Limits,
     RuleError,
     Rules,
     SnapshotError,
@@ -766,3 +767,76 @@ def test_a_limit_is_told_with_what_was_found_until_then() -> None:
         engine.push_batch(hot)
     assert told[0].end == 0
     assert caught.value.found == told
+
+
+# --- limits ------------------------------------------------------------------
+
+KEEPING: dict[str, tuple[str, str]] = {
+    "tree": ("sase", "QUERY R EVENT SEQ(A x, B y) WITHIN 1 h"),
+    "run": ("laipl", "Rule R Define R(v: Double) From A Where Average(A.value) > 0 Within(1 h)"),
+    "collection": (
+        "laipl",
+        "Rule R Define R(v: Double, w: Double) From A, B Where A > 0 And B > 0 Within(1 h)",
+    ),
+    "detector": ("core", "define R as [x: A] ; [y: B] within 1h"),
+}
+"""Rules that keep every A for an hour, one of each pattern."""
+
+
+def many(count: int, first: int = 0) -> list[Event]:
+    return [
+        Event("A", at * SECOND, at * SECOND, {"value": 1.0}, at)
+        for at in range(first, first + count)
+    ]
+
+
+@pytest.mark.parametrize("pattern", KEEPING)
+def test_a_rule_that_keeps_too_much_is_refused_until_it_keeps_less(pattern: str) -> None:
+    language, text = KEEPING[pattern]
+    engine = cepheid.load(text, language=language).engine(limits=Limits(stored=5, partial=5))
+    _pushed(engine, many(4))
+    with pytest.raises(LimitError, match=r"(?s)rule R must keep at most 5 .*; it keeps .*hint: "):
+        _pushed(engine, many(10, first=4))
+    assert engine.counters.limited["R"] == 1
+    again = cepheid.restore(engine.snapshot())
+    assert again.counters == engine.counters
+    for restored in (engine, again):
+        restored.remove("R")
+        _pushed(restored, many(10, first=20))
+
+
+@pytest.mark.parametrize("pattern", KEEPING)
+def test_a_rule_that_keeps_too_much_may_drop_the_oldest(pattern: str) -> None:
+    language, text = KEEPING[pattern]
+    limits = Limits(stored=5, partial=5, policy="drop")
+    engine = cepheid.load(text, language=language).engine(limits={"R": limits})
+    _pushed(engine, many(50))
+    assert engine.counters.limited["R"] >= 40
+    # A run is complete at the first event after its window, the others at a B in it.
+    type_, at = ("A", 3700 * SECOND) if pattern == "run" else ("B", 60 * SECOND)
+    found = engine.push(Event(type_, at, at, {"value": 1.0}, 99))
+    assert found
+    assert {part.id for event in found for _, part in event.events} <= {45, 46, 47, 48, 49, 99}
+
+
+def test_a_limit_holds_for_the_rule_that_it_names() -> None:
+    rules = cepheid.load(
+        "QUERY Few EVENT SEQ(A x, B y) WITHIN 1 h\nQUERY Many EVENT SEQ(A x, B y) WITHIN 1 h",
+        language="sase",
+    )
+    engine = rules.engine(limits={"Few": Limits(stored=2, policy="drop")})
+    _pushed(engine, many(10))
+    found = Counter(event.rule for event in engine.push(Event("B", 20 * SECOND, 20 * SECOND)))
+    assert found == {"Few": 2, "Many": 10}
+
+
+def test_what_is_refused_is_told_with_what_was_found() -> None:
+    engine = PAIR.engine(limits=Limits(stored=3))
+    told: list[CompositeEvent] = []
+    engine.subscribe("AB", told.append)
+    _pushed(engine, many(3))
+    events = [Event("B", 4 * SECOND, 4 * SECOND), *many(1, first=5)]
+    with pytest.raises(LimitError) as caught:
+        engine.push_batch(events)
+    assert caught.value.found == told
+    assert len(told) == 3

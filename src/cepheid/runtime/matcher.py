@@ -6,10 +6,10 @@ matches may still be made of, and turns matches into composite events.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-import numpy as np
 import numpy.typing as npt
 
 from cepheid.algebra import EventPredicate, Rule, find
@@ -18,6 +18,7 @@ from cepheid.errors import LimitError
 from cepheid.events import CompositeEvent, Event, Schema
 from cepheid.kernel.found import Found
 from cepheid.kernel.kernel import Kernel
+from cepheid.kernel.limits import Limit
 from cepheid.runtime.row import Row
 from cepheid.runtime.settings import Settings
 from cepheid.tables.encode import Encoding
@@ -58,10 +59,9 @@ class Matcher:
 
     def deploy(self, rules: Sequence[Rule]) -> None:
         """Let rules see events from now on."""
-        numbers = self.kernel.deploy(rules)
+        numbers = self.kernel.deploy(rules, [self._limit(rule) for rule in rules])
         self.rules.update(zip(numbers, rules, strict=True))
         self.numbers.update(zip((rule.name for rule in rules), numbers, strict=True))
-        self._set_limits(rules)
         self._steps.append({"deploy": [encode(rule) for rule in rules]})
         self._note_change()
 
@@ -72,17 +72,12 @@ class Matcher:
         self._steps.append({"remove": number})
         self._note_change()
 
-    def _set_limits(self, rules: Sequence[Rule]) -> None:
-        """Tell the kernel what it may keep for each rule."""
-        for rule in rules:
-            limits = self._settings.limits_of(rule.name)
-            if limits.stored is not None or limits.partial is not None:
-                self.kernel.set_limits(
-                    self.numbers[rule.name],
-                    stored=limits.stored,
-                    partial=limits.partial,
-                    drop=limits.policy == "drop",
-                )
+    def _limit(self, rule: Rule) -> Limit | None:
+        """What the kernel may keep for a rule."""
+        limits = self._settings.limits_of(rule.name)
+        if limits.stored is None and limits.partial is None:
+            return None
+        return Limit(limits.stored, limits.partial, limits.policy == "drop")
 
     def _note_change(self) -> None:
         self._row = Row(self.kernel.encoder)
@@ -162,29 +157,30 @@ class Matcher:
             raise error
 
     def limited(self) -> dict[str, int]:
-        """How often the rules hit their limits, by name."""
-        return {}
+        """How often rules were refused more, or how much of them was dropped, by name."""
+        found: Counter[str] = Counter()
+        for number, count in self.kernel.limited.items():
+            found[self.rules[number].name] += count
+        return dict(found)
 
     def trim(self) -> None:
         """Give up events that no match can be made of, once they may outweigh the others."""
         if self._added > _SPARE and self._added > self.kernel.stored:
-            self.payload.keep(self._live())
+            self.payload.keep(self.kernel.live())
             self._added = 0
-
-    def _live(self) -> npt.NDArray[np.int64]:
-        self.kernel._sync()
-        return self.kernel.live()
 
     # --- state ---------------------------------------------------------------
 
     def state(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
         """Everything that matching depends on, as JSON values and arrays."""
-        self.payload.keep(self._live())
+        self.payload.keep(self.kernel.live())
         self._added = 0
         encoder = self.kernel.encoder
         head = {
             "steps": self._steps,
             "next_origin": self._next_origin,
+            "compactions": self.kernel.compactions,
+            "limited": list(self.kernel.limited.items()),
             "types": encoder.types.texts(),
             "columns": encoder.columns.texts(),
             "texts": encoder.texts.texts(),
@@ -210,6 +206,8 @@ class Matcher:
             else:
                 self.remove(self.rules[int(step["remove"])].name)
         self._next_origin = int(head["next_origin"])
+        self.kernel.compactions = int(head["compactions"])
+        self.kernel.limited.update((int(number), int(count)) for number, count in head["limited"])
         self.kernel.load(_under("kernel/", arrays))
         self.payload.load(_under("payload/", arrays))
         self._note_change()
