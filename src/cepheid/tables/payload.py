@@ -125,6 +125,8 @@ class Payload:
         """Events as a table, in the order of the origins, with some or all attributes."""
         found = [(places, source.table(rows, names)) for source, places, rows in self._at(origins)]
         whole = concat([table for _, table in found])
+        if len(whole) < len(origins):
+            raise KeyError(f"origins {origins[~self.has(origins)][:5].tolist()} are not here")
         order = _inverse([places for places, _ in found])
         return whole if order is None else whole.take(order)
 
