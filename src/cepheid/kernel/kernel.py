@@ -18,7 +18,7 @@ from cepheid.kernel.detectors import mark_detectors, move_detectors
 from cepheid.kernel.found import Found, drained
 from cepheid.kernel.lateness import Lateness
 from cepheid.kernel.lazy import mark_trees, move_trees
-from cepheid.kernel.limits import Keeper, Limit, excess, refuse
+from cepheid.kernel.limits import Limit
 from cepheid.kernel.memory import Memory
 from cepheid.kernel.plan import TreePlans
 from cepheid.kernel.ready import flags, make_ready
@@ -29,6 +29,7 @@ from cepheid.kernel.store import (
     CUT,
     DEPTH_LIMIT,
     KEPT,
+    MADE,
     MADE_DEPTH,
     MADE_PARTS,
     MADE_PARTS_END,
@@ -65,6 +66,7 @@ from cepheid.kernel.stream import (
 )
 from cepheid.kernel.tree_tables import TREE_STATE
 from cepheid.kernel.values import Ints
+from cepheid.kernel.watch import Watch
 
 _ROWS = (ROW_END, ROW_START, ROW_ORIGIN, ROW_TYPE, ROW_MADE)
 _STATE: dict[str, tuple[int, npt.DTypeLike]] = {
@@ -117,8 +119,6 @@ class Kernel:
         self.encoder = Encoder()
         self.registry = Registry(self.encoder, failures=failures)
         self.compactions = 0
-        self.limited: dict[int, int] = {}
-        """How often a rule was refused more, or how much of it was dropped, by its number."""
         self._memory = Memory()
         self._trees = TreePlans(self.registry)
         self._collections = CollectionPlans(self.registry)
@@ -127,6 +127,10 @@ class Kernel:
             Collection: self._collections,
             Detector: DetectorPlans(self.registry),
         }
+        self._watch = Watch(self.registry, {Tree: self._trees, **self._others})
+        self.limited = self._watch.limited
+        """How often a rule was refused more, or how much of it was dropped, by its number."""
+        self._fed = 0
         self._used: set[type] = set()
         self._lateness = Lateness()
         self._ranked = -1
@@ -148,6 +152,7 @@ class Kernel:
         for number, limit in zip(numbers, limits or [None] * len(rules), strict=True):
             if limit is not None:
                 self.registry.limits[number] = limit
+        self._watch.look_again()
         self.registry.rules += rules
         for rule in rules:
             self.registry.listened.update(input_types(rule))
@@ -231,55 +236,50 @@ class Kernel:
         make_ready(self._strategies)
         self._rank()
         self._compact()
-        batch = Batch._make(map(_plain, batch))
-        at, count = 0, len(batch.types)
+        batch = Batch._make(_plain(column) for column in batch)
+        at, count, refused = 0, len(batch.types), None
         while at < count:
             self._begin_call()
-            at = feed(self._memory.m, *batch, at, *self._strategies)
+            before, at = at, feed(self._memory.m, *batch, at, *self._strategies)
+            self._fed += at - before
             yield from drained(self._memory, self.registry)
-            self._check()
+            refused = self._check() or refused
+        if refused is not None:
+            raise refused
 
     def advance(self, time: int) -> Iterator[Found]:
         """Let time pass: everything that is due at or before a time happens."""
         make_ready(self._strategies)
-        done = False
+        done, refused = False, None
         while not done:
             self._begin_call()
             done = pass_time(self._memory.m, time, *self._strategies)
+            if done:
+                self._scalars[NOW] = max(int(self._scalars[NOW]), time)
             yield from drained(self._memory, self.registry)
-            self._check()
-        self._scalars[NOW] = max(int(self._scalars[NOW]), time)
+            refused = self._check() or refused
+        if refused is not None:
+            raise refused
 
     def _begin_call(self) -> None:
         self._scalars[TICKS] = 0
 
-    def _check(self) -> None:
-        """Raise an error where a limit was reached."""
+    def _check(self) -> LimitError | None:
+        """Raise an error where a limit of the kernel was reached.
+
+        That of a rule is handed back, as all events are taken before it is raised.
+        """
+        refused = None
         if self.registry.limits:
-            self._keep_limits()
+            entered = self._fed + int(self._scalars[MADE])
+            refused = self._watch.keep(self._memory, int(self._scalars[NOW]), entered)
         self._collections.check(self._memory)
         if self._scalars[TICKS] > TICK_LIMIT:
             raise LimitError(
                 f"periodic timers must give at most {TICK_LIMIT} events in one run\n\n"
                 "hint: write a longer period, or evaluate a shorter stretch of time"
             )
-
-    def _keep_limits(self) -> None:
-        now = int(self._scalars[NOW])
-        for number, limit in self.registry.limits.items():
-            rule = self.registry.rules[number]
-            assert rule is not None  # noqa: S101 (limits go with their rule)
-            keeper = self._keeper(rule)
-            over = excess(limit, keeper.held(self._memory, number, now))
-            if not any(over):
-                continue
-            self.limited[number] = self.limited.get(number, 0) + (sum(over) if limit.drop else 1)
-            if not limit.drop:
-                raise refuse(rule.name, limit, over)
-            keeper.drop(self._memory, number, now, *over)
-
-    def _keeper(self, rule: Rule) -> Keeper:
-        return self._trees if isinstance(rule.pattern, Tree) else self._others[type(rule.pattern)]
+        return refused
 
     def take_ticks(self) -> tuple[Ints, Ints]:
         """Origins and times of the events that periodic timers gave since this was last asked."""
@@ -299,6 +299,10 @@ class Kernel:
     def cut(self) -> int:
         """How many composite events lay beyond the depth limit."""
         return int(self._scalars[CUT])
+
+    def held(self, number: int) -> tuple[int, int]:
+        """How many events a rule keeps, and how much that was begun and is not decided."""
+        return self._watch.held(self._memory, number, int(self._scalars[NOW]))
 
     def live(self) -> Ints:
         """The origins of all events that are kept, in order."""
@@ -335,6 +339,7 @@ class Kernel:
             self._memory.put(slot, state[name], kind)
         self._trees.tables.restored(self._memory)
         self._fit_rows()
+        self._watch.look_again()
 
     def _sync(self) -> None:
         """Rows are counted by their ends alone; say so to the other slots."""

@@ -1,0 +1,88 @@
+"""Watching limits: which rules must be looked at, and what happens to those beyond theirs.
+
+To look at a rule is to walk through all that it keeps. But an event adds at most one event to it,
+and at most one run or partition, so that a rule that is far from its limits need not be looked at
+for a while. Only branches and waiting matches may grow by any number at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from cepheid.algebra import Detector, Rule, Tree
+from cepheid.errors import LimitError
+from cepheid.kernel.limits import Keeper, Limit, excess, refuse
+from cepheid.kernel.memory import Memory
+from cepheid.kernel.registry import Registry
+
+_GROW_AT_WILL = (Tree, Detector)
+"""Patterns that one event may begin any number of times."""
+
+
+class Watch:
+    """Keeps rules within their limits.
+
+    `limited` tells by rule how often it was refused more, or how much of it was dropped.
+    """
+
+    def __init__(self, registry: Registry, keepers: Mapping[type, Keeper]) -> None:
+        self.limited: dict[int, int] = {}
+        self._registry = registry
+        self._keepers = keepers
+        self._due: dict[int, int] = {}
+        self._soonest = 0
+
+    def look_again(self) -> None:
+        """Look at every rule the next time, whatever was known."""
+        self._due.clear()
+        self._soonest = 0
+
+    def keep(self, memory: Memory, now: int, entered: int) -> LimitError | None:
+        """Drop what rules keep beyond their limits; the error of the first that may not drop.
+
+        `entered` are the events that have entered so far.
+        """
+        if entered < self._soonest:
+            return None
+        refused, limits = None, self._registry.limits
+        for number, limit in limits.items():
+            if self._due.get(number, entered) <= entered:
+                error = self._look(memory, number, limit, now, entered)
+                refused = refused or error
+        self._soonest = min(self._due[number] for number in limits)
+        return refused
+
+    def _look(
+        self, memory: Memory, number: int, limit: Limit, now: int, entered: int
+    ) -> LimitError | None:
+        rule = self._rule(number)
+        keeper, held = self._keepers[type(rule.pattern)], self.held(memory, number, now)
+        over = excess(limit, held)
+        refused = any(over) and not limit.drop
+        room = _room(limit, held, type(rule.pattern))
+        self._due[number] = entered if refused else entered + 1 + room
+        if not any(over):
+            return None
+        self.limited[number] = self.limited.get(number, 0) + (1 if refused else sum(over))
+        if refused:
+            return refuse(rule.name, limit, over)
+        keeper.drop(memory, number, now, *over)
+        return None
+
+    def held(self, memory: Memory, number: int, now: int) -> tuple[int, int]:
+        """How many events a rule keeps, and how much it has begun."""
+        keeper = self._keepers[type(self._rule(number).pattern)]
+        return keeper.held(memory, number, now)
+
+    def _rule(self, number: int) -> Rule:
+        rule = self._registry.rules[number]
+        assert rule is not None  # noqa: S101 (limits go with their rule)
+        return rule
+
+
+def _room(limit: Limit, held: tuple[int, int], pattern: type) -> int:
+    """How many events can enter before a rule may be beyond its limits."""
+    if limit.partial is not None and pattern in _GROW_AT_WILL:
+        return 0
+    most = (limit.stored, limit.partial)
+    return min(max(0, may - have) for may, have in zip(most, held, strict=True) if may is not None)
