@@ -68,13 +68,16 @@ def inlined(function: F) -> F:
 
 
 def _compiled(function: F, *, forceinline: bool) -> F:
-    """The folder of the cache is chosen when a function is decorated; others keep their own."""
+    """The folder of the cache is chosen when a function is decorated; others keep their own.
+
+    Other threads of Python may run meanwhile; a memory belongs to one kernel, and that to one.
+    """
     module = function.__module__
     folder = _CONFIG.CACHE_DIR
     if module.startswith("cepheid.kernel."):
         folder = cache_folder(module.removeprefix("cepheid.kernel."))
     before, _CONFIG.CACHE_DIR = _CONFIG.CACHE_DIR, folder
     try:
-        return cast("F", numba.njit(cache=True, forceinline=forceinline)(function))
+        return cast("F", numba.njit(cache=True, nogil=True, forceinline=forceinline)(function))
     finally:
         _CONFIG.CACHE_DIR = before

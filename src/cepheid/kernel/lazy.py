@@ -7,8 +7,10 @@ carries the range of a family's members for which it is still good.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
-from numba.cpython.unsafe.numbers import trailing_zeros
+from numba.cpython.unsafe import numbers
 
 from cepheid.kernel.compiled import compiled, inlined
 from cepheid.kernel.matches import (
@@ -136,6 +138,7 @@ from cepheid.kernel.tables import (
 )
 from cepheid.kernel.values import BOOL, MISSING, Ints
 
+trailing_zeros: Any = numbers.trailing_zeros
 FIRST, LAST = 1, 2
 ALL_MEMBERS = 2**62
 
@@ -331,7 +334,7 @@ def _pushed(m: Ints, tree: int, low: int) -> int:
     within = ints(m, TREE)[TREE_WIDTH * tree + TREE_WITHIN]
     if within < 0:
         return low
-    return max(low, int(ints(m, ROW_END)[ints(m, FRAME_ROW)[0]]) - within)
+    return max(low, int(ints(m, ROW_END)[ints(m, FRAME_ROW)[0]] - within))
 
 
 @inlined

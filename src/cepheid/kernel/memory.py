@@ -13,12 +13,13 @@ from __future__ import annotations
 
 import ctypes
 import weakref
-from typing import Any
+from typing import Any, cast
 
+import numba
 import numpy as np
 import numpy.typing as npt
-from llvmlite import ir
-from numba import carray, types
+from llvmlite import ir  # type: ignore[import-untyped]  # it has no types
+from numba import types
 from numba.extending import intrinsic
 
 from cepheid.kernel.compiled import compiled, inlined
@@ -28,12 +29,12 @@ STORE, CODE, MATCHES, TREES, STREAM = 0, 40, 70, 100, 180
 RUNS, COLLECTIONS, DETECTORS, SLOTS = 200, 240, 280, 350
 """Where the slots of each part of the kernel begin."""
 
+carray: Any = numba.carray  # type: ignore[attr-defined]  # it is there
 _WORDS = 3
 _ROOM = 32
 
 
-@intrinsic  # type: ignore[untyped-decorator]  # numba has no types
-def _pointer(_context: Any, address: Any) -> Any:
+def _make_pointer(_context: Any, address: Any) -> Any:
     """An address as a pointer."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -42,8 +43,7 @@ def _pointer(_context: Any, address: Any) -> Any:
     return types.voidptr(address), generate
 
 
-@intrinsic  # type: ignore[untyped-decorator]  # numba has no types
-def _reallocated(_context: Any, address: Any, size: Any) -> Any:
+def _make_reallocated(_context: Any, address: Any, size: Any) -> Any:
     """The address of a block after it was given another size, by Python's allocator."""
 
     def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
@@ -58,34 +58,41 @@ def _reallocated(_context: Any, address: Any, size: Any) -> Any:
     return types.int64(types.int64, types.int64), generate
 
 
+_pointer: Any = intrinsic(_make_pointer)
+_reallocated: Any = intrinsic(_make_reallocated)
+
+
 @inlined
 def ints(m: Ints, slot: int) -> Ints:
     """A slot of whole numbers."""
-    return carray(_pointer(m[3 * slot]), m[3 * slot + 2], np.int64)  # type: ignore[no-any-return]
+    view: Ints = carray(_pointer(m[3 * slot]), m[3 * slot + 2], np.int64)
+    return view
 
 
 @inlined
 def tags(m: Ints, slot: int) -> Tags:
     """A slot of bytes."""
-    return carray(_pointer(m[3 * slot]), m[3 * slot + 2], np.uint8)  # type: ignore[no-any-return]
+    view: Tags = carray(_pointer(m[3 * slot]), m[3 * slot + 2], np.uint8)
+    return view
 
 
 @inlined
 def floats(m: Ints, slot: int) -> Floats:
     """A slot of doubles."""
-    return carray(_pointer(m[3 * slot]), m[3 * slot + 2], np.float64)  # type: ignore[no-any-return]
+    view: Floats = carray(_pointer(m[3 * slot]), m[3 * slot + 2], np.float64)
+    return view
 
 
 @inlined
 def size(m: Ints, slot: int) -> int:
     """How many items a slot holds."""
-    return m[3 * slot + 1]  # type: ignore[no-any-return]
+    return int(m[3 * slot + 1])
 
 
 @inlined
 def capacity(m: Ints, slot: int) -> int:
     """How many items a slot has room for."""
-    return m[3 * slot + 2]  # type: ignore[no-any-return]
+    return int(m[3 * slot + 2])
 
 
 @inlined
@@ -122,7 +129,7 @@ def append(m: Ints, slot: int, value: int) -> int:
         grow(m, slot, at + 1, 8)
     ints(m, slot)[at] = value
     m[3 * slot + 1] = at + 1
-    return at  # type: ignore[no-any-return]
+    return int(at)
 
 
 @inlined
@@ -160,7 +167,8 @@ class Memory:
         if count == 0:
             return np.empty(0, kind)
         block = (ctypes.c_char * (count * kind.itemsize)).from_address(int(self.m[_WORDS * slot]))
-        return np.frombuffer(block, kind)
+        found: npt.NDArray[Any] = np.frombuffer(cast("Any", block), kind)
+        return found
 
     def count(self, slot: int) -> int:
         """How many items a slot holds."""

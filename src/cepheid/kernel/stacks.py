@@ -72,7 +72,7 @@ def find_list(m: Ints, stack: int, tag: int, cell: int) -> int:
             and lists[4 * number + LIST_TAG] == tag
             and lists[4 * number + LIST_CELL] == cell
         ):
-            return number
+            return int(number)
         slot = (slot + 1) & mask
 
 
