@@ -8,7 +8,6 @@ import numpy as np
 
 from cepheid.kernel.compiled import compiled
 from cepheid.kernel.matches import (
-    FAMILY_LOOK,
     FAMILY_MEMBERS,
     MATCH_CELL,
     MATCH_FAMILY,
@@ -30,6 +29,9 @@ from cepheid.kernel.memory import Memory, ints, tags
 from cepheid.kernel.registry import Look, Registry
 from cepheid.kernel.store import ROW_CELLS, ROW_END, ROW_ORIGIN, ROW_START, ROW_TAGS, WIDTH, scalar
 from cepheid.kernel.values import Ints, Tags
+
+_MANY, _FEW = 8, 256
+"""Matches of so many kinds of labels, with so few matches for each, are told together."""
 
 
 @dataclass(frozen=True)
@@ -63,20 +65,24 @@ def drained(memory: Memory, registry: Registry) -> list[Found]:
     m = memory.m
     if m[3 * MATCH_FAMILY + 1] == 0:
         return []
-    order, looks, begins = by_look(m, len(registry.looks))
+    order, fine, begins = by_look(m, registry.fine_of, len(registry.fine_looks))
+    looks = [registry.fine_looks[number] for number in fine.tolist()]
+    if len(looks) > _MANY and len(order) < _FEW * len(looks):
+        order, coarse, begins = by_look(m, registry.look_of, len(registry.looks))
+        looks = [(number, None) for number in coarse.tolist()]
     found = []
-    for look, begin, end in zip(looks.tolist(), begins[:-1], begins[1:], strict=True):
-        seen = registry.looks[look]
-        if registry.failures or not seen.failure:
-            found.append(_found(memory, seen, order[begin:end]))
+    for (number, labels), begin, end in zip(looks, begins[:-1], begins[1:], strict=True):
+        look = registry.looks[number]
+        if registry.failures or not look.failure:
+            found.append(_found(memory, look, labels, order[begin:end]))
     drop_matches(m, 0)
     return found
 
 
 @compiled
-def by_look(m: Ints, looks: int) -> tuple[Ints, Ints, Ints]:
+def by_look(m: Ints, look_of: Ints, looks: int) -> tuple[Ints, Ints, Ints]:
     """All matches, sorted by look; which looks there are, and where each begins."""
-    count, families, look_of = match_count(m), ints(m, MATCH_FAMILY), ints(m, FAMILY_LOOK)
+    count, families = match_count(m), ints(m, MATCH_FAMILY)
     counts = np.zeros(looks + 1, np.int64)
     for match in range(count):
         counts[look_of[families[match]] + 1] += 1
@@ -92,18 +98,18 @@ def by_look(m: Ints, looks: int) -> tuple[Ints, Ints, Ints]:
     return order, present, begins
 
 
-def _found(memory: Memory, look: Look, chosen: Ints) -> Found:
+def _found(memory: Memory, look: Look, labels: tuple[str, ...] | None, chosen: Ints) -> Found:
     if look.width is None:
         return _varied(memory, look, chosen)
     m, width = memory.m, look.width
     rules, starts, times, origins, constituents = spread_heads(m, chosen, look.point, width)
     tags_, cells = spread_values(m, chosen, look.places, look.kind_codes, len(rules))
     made = origins if len(origins) else None
-    labels = next(iter(look.labels))
-    found = Found(rules, starts, times, made, look.names, tags_, cells, labels, constituents)
+    shown = labels or ("",) * width
+    found = Found(rules, starts, times, made, look.names, tags_, cells, shown, constituents)
     if (rules < 0).any():
         found = _without_removed(found)
-    return found if len(look.labels) == 1 else _labelled(found, m, chosen, rules)
+    return found if labels is not None else _labelled(found, m, chosen, rules)
 
 
 def _labelled(found: Found, m: Ints, chosen: Ints, rules: Ints) -> Found:

@@ -26,7 +26,7 @@ from cepheid.kernel.detectors import (
     move_detectors,
     see_detectors,
 )
-from cepheid.kernel.found import by_look, spread_heads, spread_values
+from cepheid.kernel.found import by_look, spread_heads, spread_labels, spread_values
 from cepheid.kernel.lazy import fire_trees, mark_trees, move_trees, see_trees
 from cepheid.kernel.runs import mark_runs, move_runs, see_runs
 from cepheid.kernel.store import begin_compaction, finish_compaction
@@ -70,7 +70,8 @@ _PARTS: dict[type, tuple[tuple[str, Callable[..., object], tuple[Any, ...]], ...
     ),
 }
 _SHARED: tuple[tuple[str, Callable[..., object], tuple[Any, ...]], ...] = (
-    ("matches as columns", by_look, (_MEMORY, _INT)),
+    ("matches as columns", by_look, (_MEMORY, _INT[::1], _INT)),
+    ("matches as columns", spread_labels, (_MEMORY, _INT[::1], _INT, _INT)),
     ("matches as columns", spread_heads, (_MEMORY, _INT[::1], _FLAG, _INT)),
     ("matches as columns", spread_values, (_MEMORY, _INT[::1], _CELLS, _INT[::1], _INT)),
     ("events that are kept", begin_compaction, _ALONE),

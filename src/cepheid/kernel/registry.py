@@ -24,7 +24,6 @@ from cepheid.kernel.limits import Limit
 from cepheid.kernel.matches import (
     ANY_KIND,
     FAMILY_LISTENED,
-    FAMILY_LOOK,
     FAMILY_MEMBERS,
     FAMILY_OUTPUTS,
     FAMILY_POINT,
@@ -74,7 +73,10 @@ class Shape:
 
 @dataclass(frozen=True)
 class Look:
-    """What families have in common whose matches are told together, as columns."""
+    """What families have in common whose matches are told together, as columns.
+
+    A fixed shape has as many constituents as `width`.
+    """
 
     width: int | None
     names: tuple[str, ...]
@@ -82,8 +84,6 @@ class Look:
     layout: tuple[Gathered | None, ...]
     point: bool
     failure: bool
-    labels: set[tuple[str, ...]] = field(default_factory=set, compare=False)
-    """The labels of the families of a fixed shape, which has as many constituents as `width`."""
 
     @staticmethod
     def of(shape: Shape) -> Look:
@@ -130,8 +130,12 @@ class Registry:
         self._outputs: list[tuple[int, int]] = []
         self._output_begins = [0]
         self.looks: list[Look] = []
+        self.fine_looks: list[tuple[int, tuple[str, ...] | None]] = []
+        self.look_of = self.fine_of = np.empty(0, np.int64)
         self._look_of: list[int] = []
+        self._fine_of: list[int] = []
         self._look_numbers: dict[Look, int] = {}
+        self._fine_numbers: dict[tuple[int, tuple[str, ...] | None], int] = {}
 
     def type_codes(self, predicate: EventPredicate, deployment: int) -> tuple[int, ...]:
         """The codes of the types that a predicate means; a periodic timer is a type of its own.
@@ -155,16 +159,22 @@ class Registry:
         return len(self.shapes) - 1
 
     def _find_looks(self) -> None:
-        """Which families look alike; planners complete a shape after it has got its number."""
+        """Which families look alike; planners complete a shape after it has got its number.
+
+        Families of one look may have other labels, families of one fine look have the same.
+        """
         for shape in self.shapes[len(self._look_of) :]:
             look = Look.of(shape)
-            if look not in self._look_numbers:
-                self._look_numbers[look] = len(self.looks)
+            number = self._look_numbers.setdefault(look, len(self.looks))
+            if number == len(self.looks):
                 self.looks.append(look)
-            number = self._look_numbers[look]
+            fine = self._fine_numbers.setdefault((number, shape.labels), len(self.fine_looks))
+            if fine == len(self.fine_looks):
+                self.fine_looks.append((number, shape.labels))
             self._look_of.append(number)
-            if shape.labels is not None:
-                self.looks[number].labels.add(shape.labels)
+            self._fine_of.append(fine)
+        self.look_of = np.array(self._look_of, np.int64)
+        self.fine_of = np.array(self._fine_of, np.int64)
 
     def varied(self, number: int, rule: Rule, positions: Mapping[str, int]) -> int:
         """The family of a rule whose matches have any number of constituents.
@@ -207,7 +217,6 @@ class Registry:
         memory.put(OUTPUT_KIND, [kind for _, kind in self._outputs])
         memory.put(FAMILY_OUTPUTS, self._output_begins)
         self._find_looks()
-        memory.put(FAMILY_LOOK, self._look_of)
         memory.put(FAMILY_POINT, [int(shape.point) for shape in self.shapes])
         self._write_members(memory)
         self._write_targets(memory)
