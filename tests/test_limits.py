@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 import pytest
@@ -51,7 +51,6 @@ class Kind:
     dropped: list[list[int]]
     whole: list[list[int]]
     counted: int = 1
-    until: int = LONG
 
     @property
     def rules(self) -> Rules:
@@ -76,12 +75,15 @@ class Played:
         return made_of([event for event in self.found if event.rule == rule])
 
     def push(self, engine: Engine, event: Event) -> None:
+        self.take(lambda: engine.push(event), int(event.id or 0))
+
+    def take(self, call: Callable[[], list[CompositeEvent]], second: int) -> None:
         try:
-            self.found += engine.push(event)
+            self.found += call()
         except LimitError as error:
             assert isinstance(error.found, list)
             self.found += error.found
-            self.errors.append(int(event.id or 0))
+            self.errors.append(second)
 
 
 def held(engine: Engine, rule: str = "R") -> tuple[int, int]:
@@ -94,7 +96,7 @@ def play(engine: Engine, kind: Kind) -> Played:
     played = Played()
     for event in kind.events:
         played.push(engine, event)
-    played.found += engine.advance(kind.until * SECOND)
+    played.take(lambda: engine.advance(LONG * SECOND), LONG)
     return played
 
 
@@ -136,6 +138,16 @@ KINDS = {
         over=2,
         dropped=[[2, 3], [4, 5]],
         whole=[[1, 4], [2, 3]],
+    ),
+    "run, runs by time": Kind(
+        "laipl",
+        "Rule R Define R(v: Integer) From A Where Sum(A.value) > 0 Within(5 s) Composite A.source",
+        Limits(partial=1),
+        [at(1), at(2, key="j"), at(3), at(6), at(8)],
+        over=2,
+        dropped=[[3, 6, 8]],
+        whole=[[1, 3, 6]],
+        counted=2,
     ),
     "collection, events": Kind(
         "laipl",
