@@ -411,6 +411,32 @@ def test_sums_stay_exact_beside_numbers_that_do_not_fit(large: Value) -> None:
     assert_same(detect(rules, stream, [5]).told, evaluate(rules, stream).events)
 
 
+@pytest.mark.parametrize("window", ["Within(40 sec)", "Batch(23)"])
+def test_values_of_windows_that_slide_for_long(window: str) -> None:
+    """Most runs do not hold, so that a window slides event by event, over cuts and restarts."""
+    random = np.random.default_rng(5)
+    drawn = zip(random.integers(-50, 50, 600).tolist(), random.random(600).tolist(), strict=True)
+    values = [whole if whole % 3 else whole + part for whole, part in drawn]
+    rules = [rule_of(f"{where} {window}", f"R{at}") for at, where in enumerate(RARE)]
+    stream = readings(values)
+    driver = detect(rules, stream, [100, 250, 251, 500], restarts=True)
+    assert_same(driver.told, evaluate(rules, stream).events)
+    assert len({event.rule for event in driver.told}) == len(RARE)
+
+
+RARE = [
+    "Average(Temp.value) > 6",
+    "Average(Temp.value) < -6",
+    "Sum(Temp.value) > 200",
+    "Sum(Temp.value) < -200",
+    "Min(Temp.value) > -46",
+    "Min(Temp.value) < -49",
+    "Max(Temp.value) < 46",
+    "Max(Temp.value) > 48",
+    "Count(Temp.value > 43) = 0",
+]
+
+
 def test_partitions_that_hold_nothing_leave_nothing() -> None:
     rule = rule_of("Temp.value > 0 Batch(2)")
     assert isinstance(rule.pattern, Run)

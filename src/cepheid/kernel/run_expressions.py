@@ -25,16 +25,23 @@ from cepheid.algebra import (
 )
 from cepheid.kernel.registry import Registry
 from cepheid.kernel.run_listing import Tests, ranges
-from cepheid.kernel.run_values import ITEM
+from cepheid.kernel.run_values import ITEM, LEAST, MOST, TALLY, TOTAL
 
 _FUNCTIONS = {function: code for code, function in enumerate(Function)}
-_SUMMED = (Function.SUM, Function.AVG, Function.COUNT)
+_MEASURED = {
+    Function.SUM: TOTAL,
+    Function.AVG: TOTAL,
+    Function.COUNT: TALLY,
+    Function.MIN: LEAST,
+    Function.MAX: MOST,
+}
+"""What has to be kept for a function."""
 _NOTHING = Literal(None)
 NOT_COMPARED: tuple[int, ...] = (-1, 0, 0, 0, 0)
 """What stands where a condition is more than a comparison of a value with a number."""
 
 Measure = tuple[int, int, int]
-"""A running sum: whether it only counts, the column (-1: the event itself), test of the filter."""
+"""What is kept of all events: a kind, the column (-1: the event itself), test of the filter."""
 Value = tuple[int, int, int, int]
 """A value of a run: function (or ITEM), measure or -1, column, test of the filter or index."""
 
@@ -107,10 +114,8 @@ class Values:
         return self._value((_FUNCTIONS[node.function], measure, column, test))
 
     def _measure(self, function: Function, column: int, test: int) -> int:
-        """The place of the measure that knows an aggregate, or -1."""
-        if function not in _SUMMED:
-            return -1
-        wanted = (int(function is Function.COUNT), column, test)
+        """The place of the measure that knows an aggregate."""
+        wanted = (_MEASURED[function], column, test)
         if wanted not in self.measures:
             self.measures.append(wanted)
         return self.measures.index(wanted)
