@@ -14,10 +14,12 @@ import cepheid
 from cepheid import CompositeEvent, Engine, Event, LimitError, Limits, Rules
 from cepheid.algebra import Detector, Pattern, Rule, Run, Tree, input_types
 from cepheid.events import Order
+from cepheid.kernel.detector_slots import BRANCH, BRANCH_TIMER
 from cepheid.kernel.kernel import Kernel
 from cepheid.kernel.limits import Keeper, Limit
 from cepheid.kernel.memory import Memory
 from cepheid.kernel.registry import Registry
+from cepheid.kernel.tables import WAIT_HEAP
 from cepheid.kernel.watch import Watch
 from cepheid.oracle import evaluate
 from tests.strategies import RULES, SECOND, TYPES, laipl_collections, laipl_runs, streams
@@ -461,14 +463,21 @@ def test_a_rule_far_from_its_limits_is_seldom_looked_at(pattern: type[Pattern]) 
     assert watch.limited == {0: 2}
 
 
-@pytest.mark.parametrize(("pattern", "asked"), [(Tree, 9), (Run, 1), (Detector, 9)])
-def test_what_may_grow_at_will_is_looked_at_after_each_event(
-    pattern: type[Pattern], asked: int
+@pytest.mark.parametrize(
+    ("pattern", "slot", "width"), [(Tree, WAIT_HEAP, 1), (Detector, BRANCH, BRANCH_TIMER)]
+)
+def test_what_may_grow_at_will_is_looked_at_when_there_is_enough_of_it(
+    pattern: type[Pattern], slot: int, width: int
 ) -> None:
-    watch, keeper = watched(pattern, Limit(partial=100, drop=True))
-    for entered in range(9):
-        assert watch.keep(Memory(), 0, entered) is None
-    assert keeper.asked == asked
+    watch, keeper = watched(pattern, Limit(partial=100))
+    memory = Memory()
+    for begun, asked in ((0, 1), (100, 1), (101, 2), (102, 3), (100, 3)):
+        memory.put(slot, [0] * (width * begun))
+        assert watch.keep(memory, 0, 7) is None
+        assert keeper.asked == asked
+    memory.put(slot, [0] * (width * 101))
+    keeper.partial = 101
+    assert isinstance(watch.keep(memory, 0, 7), LimitError)
 
 
 def test_every_rule_is_looked_at_again_when_it_must_be() -> None:

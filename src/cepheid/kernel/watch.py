@@ -2,7 +2,8 @@
 
 To look at a rule is to walk through all that it keeps. But an event adds at most one event to it,
 and at most one run or partition, so that a rule that is far from its limits need not be looked at
-for a while. Only branches and waiting matches may grow by any number at once.
+for a while. Branches and waiting matches may grow by any number at once; there, nobody is beyond
+a limit as long as all rules together are not.
 """
 
 from __future__ import annotations
@@ -11,12 +12,19 @@ from collections.abc import Mapping
 
 from cepheid.algebra import Detector, Rule, Tree
 from cepheid.errors import LimitError
+from cepheid.kernel.detector_slots import BRANCH, BRANCH_TIMER, MATCH_WIDTH, SIDE_MATCH
 from cepheid.kernel.limits import Keeper, Limit, excess, refuse
 from cepheid.kernel.memory import Memory
 from cepheid.kernel.registry import Registry
+from cepheid.kernel.store import NEVER
+from cepheid.kernel.tables import WAIT_HEAP
 
-_GROW_AT_WILL = (Tree, Detector)
-"""Patterns that one event may begin any number of times."""
+_GROWING: dict[type, tuple[tuple[int, int], ...]] = {
+    Tree: ((WAIT_HEAP, 1),),
+    Detector: ((BRANCH, BRANCH_TIMER), (SIDE_MATCH, MATCH_WIDTH)),
+}
+"""Patterns that one event may begin any number of times: the slots of what was begun, and how many
+numbers one takes there at least."""
 
 
 class Watch:
@@ -31,10 +39,12 @@ class Watch:
         self._keepers = keepers
         self._due: dict[int, int] = {}
         self._soonest = 0
+        self._least: dict[type, int] = {}
 
     def look_again(self) -> None:
         """Look at every rule the next time, whatever was known."""
         self._due.clear()
+        self._least.clear()
         self._soonest = 0
 
     def keep(self, memory: Memory, now: int, entered: int) -> LimitError | None:
@@ -42,11 +52,15 @@ class Watch:
 
         `entered` are the events that have entered so far.
         """
-        if entered < self._soonest:
+        grown = [
+            pattern for pattern, least in self._least.items() if _begun(memory, pattern) > least
+        ]
+        if entered < self._soonest and not grown:
             return None
         refused, limits = None, self._registry.limits
         for number, limit in limits.items():
-            if self._due.get(number, entered) <= entered:
+            begins = limit.partial is not None and type(self._rule(number).pattern) in grown
+            if begins or self._due.get(number, entered) <= entered:
                 error = self._look(memory, number, limit, now, entered)
                 refused = refused or error
         self._soonest = min(self._due[number] for number in limits)
@@ -56,17 +70,18 @@ class Watch:
         self, memory: Memory, number: int, limit: Limit, now: int, entered: int
     ) -> LimitError | None:
         rule = self._rule(number)
-        keeper, held = self._keepers[type(rule.pattern)], self.held(memory, number, now)
+        pattern, held = type(rule.pattern), self.held(memory, number, now)
         over = excess(limit, held)
         refused = any(over) and not limit.drop
-        room = _room(limit, held, type(rule.pattern))
-        self._due[number] = entered if refused else entered + 1 + room
+        self._due[number] = entered if refused else entered + 1 + _room(limit, held, pattern)
+        if limit.partial is not None and pattern in _GROWING:
+            self._least[pattern] = min(limit.partial, self._least.get(pattern, NEVER))
         if not any(over):
             return None
         self.limited[number] = self.limited.get(number, 0) + (1 if refused else sum(over))
         if refused:
             return refuse(rule.name, limit, over)
-        keeper.drop(memory, number, now, *over)
+        self._keepers[pattern].drop(memory, number, now, *over)
         return None
 
     def held(self, memory: Memory, number: int, now: int) -> tuple[int, int]:
@@ -80,9 +95,13 @@ class Watch:
         return rule
 
 
+def _begun(memory: Memory, pattern: type) -> int:
+    """At most so much was begun, by all rules with such a pattern."""
+    return sum(memory.count(slot) // width for slot, width in _GROWING[pattern])
+
+
 def _room(limit: Limit, held: tuple[int, int], pattern: type) -> int:
-    """How many events can enter before a rule may be beyond its limits."""
-    if limit.partial is not None and pattern in _GROW_AT_WILL:
-        return 0
-    most = (limit.stored, limit.partial)
-    return min(max(0, may - have) for may, have in zip(most, held, strict=True) if may is not None)
+    """How many events can enter before a rule may be beyond its limits, growing ones aside."""
+    most = (limit.stored, None if pattern in _GROWING else limit.partial)
+    rooms = [max(0, may - have) for may, have in zip(most, held, strict=True) if may is not None]
+    return min(rooms, default=NEVER)
