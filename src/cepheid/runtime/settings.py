@@ -24,9 +24,10 @@ _MICROSECOND = timedelta(microseconds=1)
 class Limits:
     """How much an engine may keep for one rule, and what happens when a rule wants more.
 
-    `stored` counts events, `partial` what was begun and not decided: runs, branches, collected
-    events, matches that wait for a deadline. With the policy `refuse`, the event that would go
-    beyond a limit ends in a `LimitError`; with `drop`, the oldest gives way and is counted.
+    `stored` counts events, `partial` what was begun and not decided: open runs, partitions that
+    have collected something, branches, matches that wait for a deadline. With the policy `refuse`,
+    a call that leaves a rule beyond a limit ends in a `LimitError`; with `drop`, the oldest gives
+    way and is counted.
 
     >>> Limits(stored=100_000, policy="drop")
     Limits(stored=100000, partial=None, policy='drop')
