@@ -469,6 +469,16 @@ def test_integers_without_a_unit_are_an_error_for_dictionaries() -> None:
         engine.advance(5)
 
 
+def test_what_a_batch_causes_comes_in_the_order_of_time() -> None:
+    rules = Rules((*PAIR, *ALARM))
+    events = [
+        Event(type_, at * SECOND, at * SECOND, {"value": 50.0, "area": "A1"})
+        for at, type_ in enumerate(["A", "B", "Temp", "B", "Temp", "B"])
+    ]
+    found = rules.engine().push_batch(events)
+    assert [event.end // SECOND for event in found] == [1, 2, 3, 4, 5]
+
+
 # --- time --------------------------------------------------------------------
 
 ABSENCE = cepheid.load("EVENT SEQ(A x, !(B y)) WITHIN 5 s", language="sase")
@@ -591,6 +601,21 @@ def test_a_subscription_needs_a_type_that_a_rule_gives() -> None:
         engine.subscribe("AB", "print")  # type: ignore[arg-type]  # that is the point
     with pytest.raises(EventError, match="needs an engine with failure events"):
         engine.subscribe("Failure", print)
+
+
+def test_failure_events_can_be_subscribed_to() -> None:
+    rules = cepheid.load(
+        "Rule Calm Define Calm(v: Double) From CPU Where Each(CPU.value) < 50 Batch(2)",
+        language="laipl",
+    )
+    told: list[CompositeEvent] = []
+    engine = rules.engine(failures=True)
+    engine.subscribe("Failure", told.append)
+    (failure,) = engine.push(Event("CPU", 1, 1, {"value": 90.0}))
+    assert (failure.type, failure.attributes["rule"]) == ("Failure", "Calm")
+    assert told == [failure]
+    assert engine.counters.by_type == {"Failure": 1}
+    assert rules.engine().push(Event("CPU", 1, 1, {"value": 90.0})) == []
 
 
 def test_late_events_are_told_counted_and_kept_within_bounds() -> None:

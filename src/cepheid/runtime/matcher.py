@@ -145,9 +145,12 @@ class Matcher:
         return found
 
     def composites(self, portions: Sequence[Found]) -> list[CompositeEvent]:
-        """Matches as composite events."""
+        """Matches as composite events, in the order of their ends."""
         build = self.payload.builder.composites
-        return [event for portion in portions for event in build(portion)]
+        events = [event for portion in portions for event in build(portion)]
+        if len(portions) > 1:
+            events.sort(key=lambda event: event.end)
+        return events
 
     def raise_limit(self, found: object) -> None:
         """Tell that a limit was hit, together with what was found all the same."""
