@@ -611,11 +611,13 @@ def test_failure_events_can_be_subscribed_to() -> None:
     told: list[CompositeEvent] = []
     engine = rules.engine(failures=True)
     engine.subscribe("Failure", told.append)
-    (failure,) = engine.push(Event("CPU", 1, 1, {"value": 90.0}))
+    calm, busy = Event("CPU", 1, 1, {"value": 40.0}), Event("CPU", 2, 2, {"value": 90.0})
+    assert engine.push(calm) == []
+    (failure,) = engine.push(busy)
     assert (failure.type, failure.attributes["rule"]) == ("Failure", "Calm")
     assert told == [failure]
     assert engine.counters.by_type == {"Failure": 1}
-    assert rules.engine().push(Event("CPU", 1, 1, {"value": 90.0})) == []
+    assert rules.engine().push_batch([calm, busy]) == []
 
 
 def test_late_events_are_told_counted_and_kept_within_bounds() -> None:
