@@ -227,7 +227,7 @@ def _varied(memory: Memory, look: Look, matches: Ints) -> Found:
         rules,
         starts,
         times,
-        made - nth if made.any() else None,
+        np.where(made == 0, 0, made - nth) if made.any() else None,
         look.names,
         memory.view(MATCH_TAG)[values].astype(np.uint8),
         memory.view(MATCH_CELL)[values],
