@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import FrozenInstanceError, dataclass, field, fields, replace
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
+from pathlib import Path
 from typing import Any, TypeVar
 
 import pyarrow as pa  # type: ignore[import-untyped]  # it has no types
@@ -618,6 +619,20 @@ def test_failure_events_can_be_subscribed_to() -> None:
     assert told == [failure]
     assert engine.counters.by_type == {"Failure": 1}
     assert rules.engine().push_batch([calm, busy]) == []
+
+
+def test_failures_that_only_rules_listen_to_are_constituents_and_not_told(tmp_path: Path) -> None:
+    (tmp_path / "calm.laipl").write_text(
+        "Rule Calm Define Calm(v: Double) From CPU Where Each(CPU.value) < 50 Batch(2)"
+    )
+    (tmp_path / "bad.tesla").write_text(
+        "Rule Bad define Bad(why: string) from Failure() where why = Failure.reason"
+    )
+    engine = cepheid.load(tmp_path).engine()
+    engine.push(Event("CPU", 1, 1, {"value": 40.0}))
+    (bad,) = engine.push(Event("CPU", 2, 2, {"value": 90.0}))
+    assert (bad.type, bad.attributes["why"]) == ("Bad", "broken")
+    assert [part.type for _, part in bad.events] == ["Failure"]
 
 
 def test_late_events_are_told_counted_and_kept_within_bounds() -> None:

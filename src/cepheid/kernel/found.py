@@ -73,7 +73,7 @@ def drained(memory: Memory, registry: Registry) -> list[Found]:
     found = []
     for (number, labels), begin, end in zip(looks, begins[:-1], begins[1:], strict=True):
         look = registry.looks[number]
-        if registry.failures or not look.failure:
+        if registry.wants_failures or not look.failure:
             found.append(_found(memory, look, labels, order[begin:end]))
     drop_matches(m, 0)
     return found

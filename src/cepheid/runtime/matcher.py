@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy.typing as npt
 
-from cepheid.algebra import EventPredicate, Rule, find
+from cepheid.algebra import EventPredicate, Rule, find, input_types
 from cepheid.algebra.codec import decode_rule, encode
 from cepheid.errors import LimitError
 from cepheid.events import CompositeEvent, Event, Schema
@@ -45,8 +45,10 @@ class Matcher:
             # Origins follow the order of arrival then, which need not be the total order.
             self.payload.origins_tell = False
         self._next_origin = 0
-        self._steps: list[dict[str, Any]] = []
-        self._ticks = False
+        self._inputs: dict[int, frozenset[str]] = {}
+        self._ticking: set[int] = set()
+        self._steps: list[tuple[Rule, ...] | int] = []
+        """The rules that were deployed together, and the numbers of those removed, in turn."""
         self.limit: LimitError | None = None
         self._added = 0
         self._row = Row(self.kernel.encoder)
@@ -62,15 +64,20 @@ class Matcher:
         numbers = self.kernel.deploy(rules, [self._limit(rule) for rule in rules])
         self.rules.update(zip(numbers, rules, strict=True))
         self.numbers.update(zip((rule.name for rule in rules), numbers, strict=True))
-        self._steps.append({"deploy": [encode(rule) for rule in rules]})
-        self._note_change()
+        for number, rule in zip(numbers, rules, strict=True):
+            self._inputs[number] = frozenset(input_types(rule))
+            if any(found.every is not None for found in find(rule, EventPredicate)):
+                self._ticking.add(number)
+        self._steps.append(tuple(rules))
+        self._row = Row(self.kernel.encoder)
 
     def remove(self, name: str) -> None:
         """Forget a rule with all its state."""
         number = self.numbers.pop(name)
         self.kernel.remove(number)
-        self._steps.append({"remove": number})
-        self._note_change()
+        self._ticking.discard(number)
+        self._steps.append(number)
+        self._row = Row(self.kernel.encoder)
 
     def _limit(self, rule: Rule) -> Limit | None:
         """What the kernel may keep for a rule."""
@@ -79,17 +86,13 @@ class Matcher:
             return None
         return Limit(limits.stored, limits.partial, limits.policy == "drop")
 
-    def _note_change(self) -> None:
-        self._row = Row(self.kernel.encoder)
-        self._ticks = any(
-            predicate.every is not None
-            for number in self.numbers.values()
-            for predicate in find(self.rules[number], EventPredicate)
-        )
-
     def active(self) -> list[Rule]:
         """The rules that see events, in the order in which they came."""
         return [self.rules[number] for number in self.numbers.values()]
+
+    def looked_at(self) -> frozenset[str]:
+        """The types that the rules look at."""
+        return frozenset().union(*(self._inputs[number] for number in self.numbers.values()))
 
     # --- events --------------------------------------------------------------
 
@@ -137,12 +140,15 @@ class Matcher:
         except LimitError as error:
             # What was found until then is told first; see `raise_limit`.
             self.limit = error
-        if self._ticks:
+        if self._ticking:
             self.payload.add_ticks(*self.kernel.take_ticks())
         for portion in found:
             if portion.origins is not None:
                 self.payload.add_found(portion)
-        return found
+        if self._settings.failures:
+            return found
+        # Failures that only rules listen to are constituents, but nobody else is told.
+        return [portion for portion in found if not portion.failure]
 
     def composites(self, portions: Sequence[Found]) -> list[CompositeEvent]:
         """Matches as composite events, in the order of their ends."""
@@ -180,7 +186,10 @@ class Matcher:
         self._added = 0
         encoder = self.kernel.encoder
         head = {
-            "steps": self._steps,
+            "steps": [
+                step if isinstance(step, int) else [encode(rule) for rule in step]
+                for step in self._steps
+            ],
             "next_origin": self._next_origin,
             "compactions": self.kernel.compactions,
             "limited": list(self.kernel.limited.items()),
@@ -204,16 +213,16 @@ class Matcher:
             for text in head[name]:
                 codes.code(text)
         for step in head["steps"]:
-            if "deploy" in step:
-                self.deploy([decode_rule(written) for written in step["deploy"]])
+            if isinstance(step, int):
+                self.remove(self.rules[step].name)
             else:
-                self.remove(self.rules[int(step["remove"])].name)
+                self.deploy([decode_rule(written) for written in step])
         self._next_origin = int(head["next_origin"])
         self.kernel.compactions = int(head["compactions"])
         self.kernel.limited.update((int(number), int(count)) for number, count in head["limited"])
         self.kernel.load(_under("kernel/", arrays))
         self.payload.load(_under("payload/", arrays))
-        self._note_change()
+        self._row = Row(self.kernel.encoder)
 
 
 def _under(prefix: str, arrays: Mapping[str, npt.NDArray[Any]]) -> dict[str, npt.NDArray[Any]]:
