@@ -26,6 +26,7 @@ from cepheid.algebra import (
 from cepheid.events import CompositeEvent, Event, Order, Schema, Value
 from cepheid.kernel.families import families
 from cepheid.kernel.kernel import Kernel
+from cepheid.kernel.store import RANKS
 from cepheid.oracle import evaluate
 from cepheid.runtime.matcher import Matcher
 from cepheid.runtime.settings import Settings
@@ -305,3 +306,13 @@ def test_what_has_expired_is_forgotten() -> None:
     kernel.compact()
     assert kernel.stored == 10
     assert kernel.live().tolist() == list(range(9990, 10000))
+
+
+def test_labels_of_rules_that_come_later_have_their_place_in_the_order() -> None:
+    kernel = Kernel()
+    kernel.deploy([rule_with_threshold(0)])
+    list(kernel.feed(kernel.encoder.encode([Event("Temp", 1, 1, {"area": "new"})], 0)))
+    kernel.deploy(cepheid.load("define V as [a: Door] ; [b: Person]", language="core").rules)
+    ranks = kernel._memory.get(RANKS)
+    texts = kernel.encoder.texts.texts()
+    assert [texts[code] for code in ranks.argsort()] == sorted(texts)

@@ -190,6 +190,8 @@ class Kernel:
         self.registry.write(self._memory)
         self._write_ticks()
         self._widen()
+        # New rules bring new labels, whose order counts too.
+        self._ranked = -1
         self._rank()
 
     def _write_ticks(self) -> None:
