@@ -116,7 +116,10 @@ class Payload:
         known = self._objects.events.get(origin) or self.builder.known.get(origin)
         if known is not None:
             return known
-        ((source, _, rows),) = self._at(np.array([origin]))
+        found = next(self._at(np.array([origin])), None)
+        if found is None:
+            raise KeyError(f"origin {origin} is not here")
+        source, _, rows = found
         if source is self.composer:
             return self.builder.event(origin)
         return source.table(rows, None).event(0)
