@@ -883,6 +883,8 @@ def test_a_payload_is_as_large_as_what_is_live() -> None:
     assert len(payload._objects) == 0
     assert payload.event(19_990) == Event("A", 19_990, 19_990, {"v": 19_990})
     assert not payload.has(np.array([19_991, 5])).any()
+    with pytest.raises(KeyError, match="origin 5 is not here"):
+        payload.event(5)
 
 
 def test_long_chains_of_composite_events_are_kept_to_a_depth() -> None:
