@@ -423,6 +423,29 @@ def test_without_a_time_a_side_keeps_a_thousand_matches() -> None:
     assert sorted(event.attributes["v"] for event in found) == list(range(5, 1005))
 
 
+def test_matches_of_one_event_are_kept_in_the_order_of_their_branches() -> None:
+    # The B completes 1,100 matches at once, of which the last thousand wait for the C.
+    rules = rules_of("define X as [a: A] [B] || [C] return (v = a.v)")
+    found = detect(rules, points("A " * 1100 + "B C"), 0)
+    assert sorted(event.attributes["v"] for event in found) == list(range(100, 1100))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        # Two branches take the same events in pairs of their own; the older one tells them.
+        "define X as ([a: A] || [b: B])* [C] within 1min return (n = Count(a), v = a.v)",
+        # An event goes by the same name with a label and without; the first one tells it.
+        "define X as [D] ([B] | [B: B]) return (v = B.v)",
+        "define X as [D] ([B: B] | [B]) return (v = B.v)",
+    ],
+)
+def test_of_equal_constituents_the_first_branch_tells(text: str) -> None:
+    events = points("A A B B C D B")
+    assert_equal_to_the_oracle(rules_of(text), events, 0, [])
+    assert detect(rules_of(text), events, 0)
+
+
 @pytest.mark.parametrize(
     "text",
     [

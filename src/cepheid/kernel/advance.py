@@ -91,9 +91,9 @@ from cepheid.kernel.detector_slots import (
     OPTION_TARGET,
     OPTION_WIDTH,
     ORDER_ENDS,
-    PAIR_KEPT,
     PAIR_LEFT,
     PAIR_RIGHT,
+    PAIR_USER,
     PASSING,
     REACH_ALL,
     REACH_OWN,
@@ -434,7 +434,7 @@ def _copied(m: Ints, machine: int, at: int) -> int:
 @compiled
 def _bind_pair(m: Ints, machine: int, at: int, node: int) -> None:
     """Note the latest events under the labels that filters speak of, when a pair was taken."""
-    ints(m, PASSING)[PAIR_KEPT] = 1
+    append(m, PAIR_USER, at)
     line = MACHINE_WIDTH * machine
     registers = at + ints(m, MACHINE)[line + MACHINE_REGISTERS_AT]
     positions = ints(m, MACHINE)[line + MACHINE_POSITIONS]

@@ -31,6 +31,7 @@ from cepheid.kernel.collect_slots import (
     UNMET,
     USED,
 )
+from cepheid.kernel.collect_state import plain
 from cepheid.kernel.compiled import compiled, inlined
 from cepheid.kernel.memory import grow, ints, tags
 from cepheid.kernel.programs import holds
@@ -87,7 +88,7 @@ def take(m: Ints, base: int, list_: int, after: int, forced: bool, trail: int, f
             return count if _fill_back(m, list_, trail, choosing, end, after) else none
     if fresh:
         at = first_after(m, list_, after, ints(m, SEARCH)[FLOOR])
-        return count if _fill(m, trail, 0, choosing, at, end, after, shared) else none
+        return count if _fill(m, trail, plain(0), choosing, at, end, after, shared) else none
     place = choosing - 1 if shared else 0
     while place >= 0:
         at = places[trail + place] + ENTRY_WIDTH

@@ -1,8 +1,4 @@
-"""Plans of all collections, and the tables by which an event finds them.
-
-An event finds by its type the rules that look at it, what each of them uses it for, and which of
-its attributes tell the partition.
-"""
+"""All collections of a kernel: rules come and go, and their tables are written into the memory."""
 
 from __future__ import annotations
 
@@ -11,19 +7,18 @@ from typing import ClassVar
 
 import numpy as np
 
-from cepheid.algebra import Collection, CountWindow, Key, Rule, TimeWindow, input_types
+from cepheid.algebra import CountWindow, Rule, TimeWindow, input_types
 from cepheid.errors import LimitError
 from cepheid.kernel import collect_slots as slots
+from cepheid.kernel.collect_listeners import Listeners
 from cepheid.kernel.collect_search import TRY_LIMIT
 from cepheid.kernel.collect_shedding import drop_from_parts, held_by_parts
-from cepheid.kernel.collect_state import key_of
-from cepheid.kernel.collect_steps import Plan, Tables, Use, planned
+from cepheid.kernel.collect_steps import Plan, Tables, planned
 from cepheid.kernel.lateness import Lateness
 from cepheid.kernel.memory import Memory
 from cepheid.kernel.oldest import oldest_rows
 from cepheid.kernel.registry import Registry
 from cepheid.kernel.sums import SUM_ROOM
-from cepheid.kernel.values import MISSING
 
 _PLACES = 64
 
@@ -94,7 +89,11 @@ class CollectionPlans:
         late = self._lateness.by_type(self._registry.rules)
         self._tables.write(memory)
         memory.put(slots.PLAN, [_plan_row(plan, _slack(plan, late)) for plan in self._plans])
-        self._write_listeners(memory)
+        listeners = Listeners(self._registry.encoder)
+        for place, plan in enumerate(self._plans):
+            if plan.alive:
+                listeners.add(place, plan)
+        listeners.write(memory)
         for slot, room in self._rooms():
             memory.put(slot, [0] * room)
         if memory.count(slots.PART_INDEX) == 0:
@@ -110,69 +109,9 @@ class CollectionPlans:
         yield slots.SEARCH, slots.SEARCH_WIDTH
         yield slots.SET_ASIDE, SUM_ROOM
 
-    def _write_listeners(self, memory: Memory) -> None:
-        listeners, uses, keys = _Listeners(), list[Use](), _Keys(self._registry)
-        for place, plan in enumerate(self._plans):
-            by_type: dict[int, list[Use]] = {}
-            for use in plan.uses if plan.alive else ():
-                by_type.setdefault(use.type, []).append(use)
-            for code, own in by_type.items():
-                span = keys.of(plan.collection, code)
-                if span is not None:
-                    listeners.add(code, (place, len(uses), len(uses) + len(own), *span))
-                    uses += own
-        listeners.write(memory, len(self._registry.encoder.types))
-        memory.put(slots.USE, [(use.list, use.program, use.kind, use.bit) for use in uses])
-        memory.put(slots.KEY, keys.rows)
-
-
-class _Listeners:
-    """The rules that look at a type, in the order in which they were deployed."""
-
-    def __init__(self) -> None:
-        self._by_type: dict[int, list[tuple[int, ...]]] = {}
-
-    def add(self, code: int, listener: tuple[int, ...]) -> None:
-        self._by_type.setdefault(code, []).append(listener)
-
-    def write(self, memory: Memory, types: int) -> None:
-        begins, rows = [0], list[tuple[int, ...]]()
-        for code in range(types):
-            rows += self._by_type.get(code, [])
-            begins.append(len(rows))
-        memory.put(slots.TYPE_RULES, begins)
-        memory.put(slots.LISTENER, rows)
-
-
-class _Keys:
-    """The keys of all rules and types: a column, and the value that it must have, if any."""
-
-    def __init__(self, registry: Registry) -> None:
-        self.rows: list[tuple[int, int, int]] = []
-        self._encoder = registry.encoder
-        self._types = registry.encoder.types.texts()
-
-    def of(self, collection: Collection, code: int) -> tuple[int, int] | None:
-        """Where the keys for events of a type are; None when such events are in no partition."""
-        begin = len(self.rows)
-        for key in collection.partition:
-            name = key.attribute(self._types[code])
-            if name is not None:
-                self.rows.append((self._encoder.columns.code(name), *self._fixed(key)))
-            elif key.value is None:
-                return None
-        return begin, len(self.rows)
-
-    def _fixed(self, key: Key) -> tuple[int, int]:
-        """The value that a key must have; nothing if it tells the partition."""
-        if key.value is None:
-            return MISSING, 0
-        tag, cell = key_of(*self._encoder.cell(key.value))
-        return int(tag), int(cell)
-
 
 def _slack(plan: Plan, late: Mapping[str, int]) -> int:
-    return max((late.get(type_, 0) for type_ in input_types(plan.rule)), default=0)
+    return max((late.get(type_, 0) for type_ in input_types(plan.rule)), default=0) if late else 0
 
 
 def _plan_row(plan: Plan, slack: int) -> list[int]:

@@ -79,6 +79,7 @@ from cepheid.kernel.collect_slots import (
     TRAIL,
     USED,
 )
+from cepheid.kernel.collect_state import plain
 from cepheid.kernel.collect_sums import accumulate
 from cepheid.kernel.compiled import compiled, inlined
 from cepheid.kernel.memory import ints, tags
@@ -99,8 +100,9 @@ def search(m: Ints, plan: int) -> int:
     new, bits = search_[NEW_ROW], search_[NEW_BITS]
     search_[STAMP] += 1
     step = STEP_WIDTH * ints(m, PLAN)[PLAN_WIDTH * plan + PLAN_STEP]
-    depth = trail = absent = tries = choices = 0
-    has, forward = False, True
+    nothing = plain(0)
+    depth = trail = absent = tries = choices = nothing
+    has, forward = depth > 0, depth == 0
     marks[0] = LEAST
     while True:
         if forward:
@@ -122,11 +124,11 @@ def search(m: Ints, plan: int) -> int:
                 else:
                     tries += 1
                     if tries > TRY_LIMIT:
-                        _clear(m, 0, trail)
+                        _clear(m, nothing, trail)
                         return LIMIT
                     if has and _fits(m, plan, trail, absent):
                         search_[FRAMES], search_[TAKEN_COUNT] = depth, trail
-                        _clear(m, 0, trail)
+                        _clear(m, nothing, trail)
                         return FOUND
                     forward = False
                 continue
@@ -137,7 +139,7 @@ def search(m: Ints, plan: int) -> int:
             depth += 1
         else:
             if depth == 0:
-                _clear(m, 0, trail)
+                _clear(m, nothing, trail)
                 return NOTHING
             frame = FRAME_WIDTH * (depth - 1)
             _clear(m, frames[frame + FRAME_TRAIL], trail)
@@ -145,7 +147,7 @@ def search(m: Ints, plan: int) -> int:
             absent, has = frames[frame + FRAME_ABSENT], frames[frame + FRAME_HAS] != 0
         choices += 1
         if choices == STEP_LIMIT:
-            _clear(m, 0, trail)
+            _clear(m, nothing, trail)
             return LIMIT
         if steps[step] == SPLIT:
             branch = frames[frame + FRAME_BRANCH] + 1
@@ -278,7 +280,8 @@ def _fits(m: Ints, plan: int, trail: int, absent: int) -> bool:
     """Whether the whole match lies in its window and nothing is there that must not be."""
     plans, entries, places = ints(m, PLAN), ints(m, ENTRY), ints(m, TRAIL)
     starts, ends = ints(m, ROW_START), ints(m, ROW_END)
-    begin, first_end, end, last_start = -LEAST, -LEAST, LEAST, LEAST
+    begin, first_end = plain(-LEAST), plain(-LEAST)
+    end, last_start = plain(LEAST), plain(LEAST)
     for at in range(trail):
         row = entries[places[at]]
         begin, first_end = min(begin, starts[row]), min(first_end, ends[row])

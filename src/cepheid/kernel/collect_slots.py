@@ -33,11 +33,19 @@ from cepheid.kernel.memory import COLLECTIONS
     SET_ASIDE,
     LIMITED,
     CACHE,
-) = range(COLLECTIONS, COLLECTIONS + 28)
+    TYPE_GROUPS,
+    GROUP,
+    FIXED,
+) = range(COLLECTIONS, COLLECTIONS + 31)
 """Slots. Tables: from type to listening rules to what they use the event for; see `*_WIDTH`. State:
 partitions, their keys, where keys are found, lists, entries, aggregates. The rest serves one
 search; `LIMITED` holds the numbers of rules whose search came to its limit."""
 
+GROUP_COLUMN, GROUP_BEGIN, GROUP_END = range(3)
+GROUP_WIDTH = 3
+FIXED_TAG, FIXED_CELL, FIXED_BEGIN, FIXED_END = range(4)
+FIXED_WIDTH = 4
+"""Groups of listeners by a value that an attribute must have; the values of a group are sorted."""
 LISTENER_PLAN, LISTENER_USES, LISTENER_USES_END, LISTENER_KEYS, LISTENER_KEYS_END = range(5)
 LISTENER_WIDTH = 5
 USE_LIST, USE_PROGRAM, USE_KIND, USE_BIT = range(4)

@@ -68,6 +68,12 @@ _MIX = np.uint64(0x9E3779B97F4A7C15)
 
 
 @inlined
+def plain(value: int) -> int:
+    """A number that is no constant: a function is compiled once more for every constant."""
+    return value + 0
+
+
+@inlined
 def before(time: int, length: int) -> int:
     """A time so much earlier, within the range of times."""
     return max(time - length, LEAST)
@@ -121,7 +127,7 @@ def find_part(m: Ints, plan: int) -> int:
     index, parts, known = ints(m, PART_INDEX), ints(m, PART), ints(m, PART_KEY)
     wanted, words = ints(m, WANTED_KEY), size(m, WANTED_KEY)
     mask = size(m, PART_INDEX) - 1
-    place = _hashed(plan, wanted, 0, words) & mask
+    place = _hashed(plan, wanted, plain(0), words) & mask
     while index[place] > 0:
         part = index[place] - 1
         if parts[PART_WIDTH * part] == plan:

@@ -57,7 +57,7 @@ from cepheid.kernel.collect_slots import (
     UNMET,
     USED,
 )
-from cepheid.kernel.collect_state import place_of
+from cepheid.kernel.collect_state import place_of, plain
 from cepheid.kernel.compiled import compiled, inlined
 from cepheid.kernel.memory import append, floats, grow, ints, size, tags
 from cepheid.kernel.programs import value_of
@@ -114,7 +114,7 @@ def accumulate(
 def _first_free(m: Ints, list_: int, after: int, shared: bool) -> int:
     """The oldest event that may be taken; the end of the list if there is none."""
     entries, used, search = ints(m, ENTRY), tags(m, USED), ints(m, SEARCH)
-    at, tail = first_after(m, list_, after, LEAST), ints(m, LIST)[list_ + LIST_TAIL]
+    at, tail = first_after(m, list_, after, plain(LEAST)), ints(m, LIST)[list_ + LIST_TAIL]
     low, number = search[LOW], search[FIRST]
     while at < tail and not is_free(entries, used, at, low, number, after, shared):
         at += ENTRY_WIDTH
@@ -241,7 +241,7 @@ def _held(
         if held < 0 and _can_only_rise(m, base):
             return held, earliest
     begin_sum(m)
-    held, last, earliest = _go_on(m, base, first, tail, after, False)
+    held, last, earliest = _go_on(m, base, first, tail, after, plain(0) > 0)
     # Of several times in one search the first is kept: it is the one that comes again.
     if fresh:
         words[cache + CACHE_AFTER], words[cache + CACHE_FIRST] = after, number
@@ -271,7 +271,8 @@ def _continue(m: Ints, base: int, list_: int, cache: int, tail: int) -> tuple[in
     for at in range(_FIRST_PART + state[_PARTS]):
         parts[at] = as_float(words[place + _WORDS + at])
     begin = place_of(m, list_, words[cache + CACHE_UPTO] + 1)
-    held, last, earliest = _go_on(m, base, begin, tail, words[cache + CACHE_AFTER], False)
+    until = words[cache + CACHE_AFTER]
+    held, last, earliest = _go_on(m, base, begin, tail, until, plain(0) > 0)
     _save(m, cache, held, last, earliest)
     return held, words[cache + CACHE_EARLIEST]
 

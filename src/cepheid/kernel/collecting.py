@@ -18,6 +18,11 @@ from cepheid.kernel.collect_slots import (
     FIRST,
     FIRST_LEAF,
     FIRST_LIST,
+    FIXED,
+    FIXED_BEGIN,
+    FIXED_CELL,
+    FIXED_END,
+    FIXED_WIDTH,
     FLOOR,
     FOUND,
     FRAME,
@@ -25,6 +30,11 @@ from cepheid.kernel.collect_slots import (
     FRAME_TRAIL,
     FRAME_WIDTH,
     FRAMES,
+    GROUP,
+    GROUP_BEGIN,
+    GROUP_COLUMN,
+    GROUP_END,
+    GROUP_WIDTH,
     HIT,
     LATE,
     LEAF,
@@ -70,6 +80,7 @@ from cepheid.kernel.collect_slots import (
     TAKEN_COUNT,
     TIME,
     TRAIL,
+    TYPE_GROUPS,
     TYPE_RULES,
     UNMET,
     USE,
@@ -85,9 +96,11 @@ from cepheid.kernel.collect_state import (
     before,
     earliest_end,
     find_part,
+    key_of,
     mark_collections,
     move_collections,
     new_part,
+    plain,
     read_key,
     take_number_out,
     take_out,
@@ -95,9 +108,17 @@ from cepheid.kernel.collect_state import (
 )
 from cepheid.kernel.compiled import compiled, inlined
 from cepheid.kernel.matches import add_constituent, add_outputs, open_match
-from cepheid.kernel.memory import append, capacity, grow, ints, resize, set_size, size
+from cepheid.kernel.memory import append, capacity, grow, ints, resize, set_size, size, tags
 from cepheid.kernel.programs import FRAME_ROW, LIST_BEGIN, LIST_END, LIST_ROW, holds
-from cepheid.kernel.store import ROW_END, ROW_START, ROW_TYPE
+from cepheid.kernel.store import (
+    ROW_CELLS,
+    ROW_END,
+    ROW_START,
+    ROW_TAGS,
+    ROW_TYPE,
+    WIDTH,
+    scalar,
+)
 from cepheid.kernel.values import Ints
 
 __all__ = ["mark_collections", "move_collections", "see_collections"]
@@ -109,11 +130,44 @@ def see_collections(m: Ints, row: int) -> bool:
     type_, begins = ints(m, ROW_TYPE)[row], ints(m, TYPE_RULES)
     if type_ < 0 or type_ + 1 >= size(m, TYPE_RULES):
         return False
+    kept = _enter_some(m, begins[type_], begins[type_ + 1], row)
+    groups = ints(m, TYPE_GROUPS)
+    for group in range(groups[type_], groups[type_ + 1]):
+        fixed = _fixed(m, GROUP_WIDTH * group, row)
+        if fixed >= 0:
+            begin, end = ints(m, FIXED)[fixed + FIXED_BEGIN], ints(m, FIXED)[fixed + FIXED_END]
+            kept = _enter_some(m, begin, end, row) or kept
+    return kept
+
+
+@inlined
+def _enter_some(m: Ints, begin: int, end: int, row: int) -> bool:
+    """Show an event to some rules; whether any of them keeps it."""
     kept = False
-    for listener in range(begins[type_], begins[type_ + 1]):
+    for listener in range(begin, end):
         if _enter(m, LISTENER_WIDTH * listener, row):
             kept = True
     return kept
+
+
+@compiled
+def _fixed(m: Ints, group: int, row: int) -> int:
+    """Where the rules of a group are that ask for the value that an event has, or -1."""
+    groups, fixed = ints(m, GROUP), ints(m, FIXED)
+    place = row * scalar(m, WIDTH) + groups[group + GROUP_COLUMN]
+    tag, cell = key_of(int(tags(m, ROW_TAGS)[place]), ints(m, ROW_CELLS)[place])
+    low, end = groups[group + GROUP_BEGIN], groups[group + GROUP_END]
+    high = end
+    while low < high:
+        middle = (low + high) // 2
+        at = FIXED_WIDTH * middle
+        if fixed[at] < tag or (fixed[at] == tag and fixed[at + FIXED_CELL] < cell):
+            low = middle + 1
+        else:
+            high = middle
+    at = FIXED_WIDTH * low
+    found = low < end and fixed[at] == tag and fixed[at + FIXED_CELL] == cell
+    return int(at) if found else -1
 
 
 @compiled
@@ -213,11 +267,11 @@ def _put(m: Ints, plan: int, part: int, row: int, number: int, gone: int) -> tup
         # Without slack, it matters only after the end of an event that is free by now.
         if plans[base + PLAN_SLACK] == 0:
             earliest = earliest_end(m, part)
-            trim(m, list_, max(gone, earliest + 1), 0)
+            trim(m, list_, max(gone, earliest + 1), plain(0))
             if start <= earliest:
                 continue
         else:
-            trim(m, list_, gone, 0)
+            trim(m, list_, gone, plain(0))
         # Uses for constraints come before those for absences.
         add_entry(m, list_, row, 0 if waits else 1, start, end)
         forbids = True

@@ -8,7 +8,7 @@ whose `o` has that room, and `room = 'A'` to the rules that ask for it.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from cepheid.algebra import (
     And,
@@ -24,7 +24,19 @@ from cepheid.algebra import (
 )
 from cepheid.events import Value
 
-Filter = tuple[Expression, ...]
+
+@dataclass(frozen=True, slots=True)
+class Test:
+    """A condition, equal to another if it is written the same.
+
+    As nodes, conditions about 1, 1.0 and true would be equal.
+    """
+
+    text: str
+    expression: Expression = field(compare=False)
+
+
+Filter = tuple[Test, ...]
 """Conditions that must all hold; none are always true."""
 
 
@@ -52,7 +64,7 @@ class Condition:
     filters: tuple[Filter, ...]
     without: tuple[Filter, ...] = ()
 
-    def given(self, part: Expression) -> Condition:
+    def given(self, part: Test) -> Condition:
         """What is left to test where a part is known to be true."""
         return Condition(_given(self.filters, part), _given(self.without, part))
 
@@ -69,42 +81,26 @@ class Condition:
 
 def filter_of(expression: Expression | None) -> Filter:
     """A filter as the conditions that must all hold."""
-    return tuple(conjuncts(expression))
+    return tuple(Test(repr(part), part) for part in conjuncts(expression))
 
 
-def common(filters: Iterable[Filter]) -> list[Expression]:
+def common(filters: Iterable[Filter]) -> list[Test]:
     """The conditions that are in all filters."""
-    all_filters = list(filters)
-    if not all_filters:
-        return []
-    return [part for part in all_filters[0] if all(_has(other, part) for other in all_filters)]
+    first, *others = [*filters] or [()]
+    return [part for part in first if all(part in other for other in others)]
 
 
-def same(one: Expression, other: Expression) -> bool:
-    """Whether two conditions are the same; 1, 1.0 and true are equal in Python, but not here."""
-    return one == other and repr(one) == repr(other)
-
-
-def is_one_of(filter_: Filter, others: Iterable[Filter]) -> bool:
-    """Whether a filter is among others."""
-    return any(len(filter_) == len(other) and all(map(same, filter_, other)) for other in others)
-
-
-def _has(filter_: Filter, part: Expression) -> bool:
-    return any(same(part, other) for other in filter_)
-
-
-def key_in(part: Expression) -> Key | None:
+def key_in(part: Test) -> Key | None:
     """The key that a condition asks for, if it is one."""
-    for one, other in _sides(part):
+    for one, other in _sides(part.expression):
         if one.label is None and isinstance(other, Attribute) and other.label is not None:
             return Key(one.name, other.label, other.name)
     return None
 
 
-def constant_in(part: Expression) -> Constant | None:
+def constant_in(part: Test) -> Constant | None:
     """The constant that a condition asks for, if it is one."""
-    for one, other in _sides(part):
+    for one, other in _sides(part.expression):
         if one.label is None and isinstance(other, Literal) and other.value is not None:
             return Constant(one.name, other.value)
     return None
@@ -117,15 +113,20 @@ def _sides(part: Expression) -> list[tuple[Attribute, Expression]]:
     return [(one, other) for one, other in pairs if isinstance(one, Attribute)]
 
 
-def _given(filters: tuple[Filter, ...], part: Expression) -> tuple[Filter, ...]:
-    return tuple(tuple(other for other in found if not same(other, part)) for found in filters)
+def _given(filters: tuple[Filter, ...], part: Test) -> tuple[Filter, ...]:
+    return tuple(tuple(other for other in found if other != part) for found in filters)
 
 
 def _any(filters: tuple[Filter, ...]) -> Expression | None:
     """One of the filters holds; None when one of them always does."""
     if any(not found for found in filters):
         return None
-    return _either([And(found) if len(found) > 1 else found[0] for found in filters])
+    return _either([_all(found) for found in filters])
+
+
+def _all(found: Filter) -> Expression:
+    parts = tuple(part.expression for part in found)
+    return And(parts) if len(parts) > 1 else parts[0]
 
 
 def _either(parts: list[Expression]) -> Expression:

@@ -8,19 +8,19 @@ and which constants an event must have to be looked at by the rule at all.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from cepheid.algebra import Atom, EventPredicate, Expression, Parallel, TimerSignal, find, labels_of
+from cepheid.algebra import Atom, EventPredicate, Parallel, TimerSignal, find, labels_of
 from cepheid.kernel.conditions import (
     Condition,
     Constant,
     Filter,
     Key,
+    Test,
     common,
     constant_in,
     filter_of,
-    is_one_of,
     key_in,
 )
 from cepheid.kernel.detector_automaton import START, Automaton
@@ -35,6 +35,8 @@ from cepheid.kernel.detector_slots import (
 _MANY_LISTS = 60
 """A branch can be in so many lists: a mask has a bit for each."""
 
+Filters = dict[int, list[Filter]]
+"""Different filters by type."""
 Codes = Callable[[EventPredicate], Iterable[int]]
 """The codes of the types that a predicate means."""
 
@@ -56,7 +58,7 @@ class Case:
     key: Key | None = None
     number: int = -1
 
-    def given(self, part: Expression) -> None:
+    def given(self, part: Test) -> None:
         """Leave out what is known to be true where the case is looked at."""
         self.options = [(to, strong, what.given(part)) for to, strong, what in self.options]
         self.rest = list(Condition(tuple(self.rest)).given(part).filters)
@@ -116,6 +118,7 @@ class Machine:
             if isinstance(atom, Atom):
                 spoken |= dict.fromkeys(sorted(labels_of(atom)))
         self.registers = {label: number for number, label in enumerate(spoken)}
+        self._descriptions: dict[int, tuple[Filters, Filters]] = {}
 
     # --- the layout of a branch ----------------------------------------------
 
@@ -138,30 +141,34 @@ class Machine:
 
     def find_cases(self, codes: Codes) -> None:
         """Find out what events of every type do in every state."""
+        for target, atom in enumerate(self.automaton.atoms):
+            if isinstance(atom, Atom):
+                accepts, domain = _by_type(atom.accepts, codes), _by_type(atom.domain, codes)
+                looked = domain if atom.negated else _joined(domain, accepts)
+                self._descriptions[target] = (accepts, looked)
         for state, transitions in enumerate(self.automaton.transitions):
             for target, strong in transitions.items():
-                atom = self.automaton.atoms[target]
-                if isinstance(atom, Parallel):
+                if isinstance(self.automaton.atoms[target], Parallel):
                     case = self._case(state, self.pair_type(target))
                     case.options.append((target, strong, Condition(((),))))
-                elif atom is not None:
-                    self._add_atom(state, target, strong, atom, codes)
+                else:
+                    self._add_atom(state, target, strong)
 
     def pair_type(self, state: int) -> int:
         """A number for the pairs of a parallel expression, which is no type of an event."""
         return -2 - self.base - state
 
-    def _add_atom(self, state: int, target: int, strong: bool, atom: Atom, codes: Codes) -> None:
-        accepts, domain = _by_type(atom.accepts, codes), _by_type(atom.domain, codes)
-        looked = domain if atom.negated else _joined(domain, accepts)
+    def _add_atom(self, state: int, target: int, strong: bool) -> None:
+        atom, (accepts, looked) = self.automaton.atoms[target], self._descriptions[target]
+        negated = isinstance(atom, Atom) and atom.negated
         for type_, filters in looked.items():
             case, accepted = self._case(state, type_), accepts.get(type_, [])
             case.domain += filters
-            if atom.negated:
+            if negated:
                 case.rest += filters
                 condition = Condition(tuple(filters), tuple(accepted))
             else:
-                case.rest += [found for found in filters if not is_one_of(found, accepted)]
+                case.rest += [found for found in filters if found not in accepted]
                 condition = Condition(tuple(accepted))
             if condition.filters:
                 case.options.append((target, strong, condition))
@@ -188,7 +195,7 @@ class Machine:
 
     def choose_keys(self) -> None:
         """Find keys for the cases of all states, those that serve most of them first."""
-        wanted: dict[tuple[int, int], dict[Key, Expression]] = {}
+        wanted: dict[tuple[int, int], dict[Key, Test]] = {}
         for place, case in self.cases.items():
             if case.state != START:
                 found = [(key_in(part), part) for part in common(case.domain)]
@@ -199,7 +206,7 @@ class Machine:
                 best = max(keys, key=lambda key: uses[key.label, key.attribute])
                 self._use_key(self.cases[place], best, keys[best])
 
-    def _use_key(self, case: Case, key: Key, part: Expression) -> None:
+    def _use_key(self, case: Case, key: Key, part: Test) -> None:
         way = (key.label, key.attribute)
         if len(self.ways) < _MANY_LISTS or way in self.ways:
             self.ways.setdefault(way, 1 + len(self.ways))
@@ -247,27 +254,24 @@ def _takes(atom: Atom | Parallel | None, timer: str) -> bool:
     return signal in atom.accepts
 
 
-def _by_type(
-    elements: Iterable[EventPredicate | TimerSignal], codes: Codes
-) -> dict[int, list[Filter]]:
+def _by_type(elements: Iterable[EventPredicate | TimerSignal], codes: Codes) -> Filters:
     """The different filters of each type."""
-    found: dict[int, list[Filter]] = {}
+    found: Filters = {}
     for element in elements:
-        for code in () if isinstance(element, TimerSignal) else codes(element):
-            filters = found.setdefault(code, [])
-            filter_ = filter_of(element.filter)  # type: ignore[union-attr]  # no TimerSignal here
-            if not is_one_of(filter_, filters):
-                filters.append(filter_)
+        if isinstance(element, EventPredicate):
+            filter_ = filter_of(element.filter)
+            for code in codes(element):
+                filters = found.setdefault(code, [])
+                if filter_ not in filters:
+                    filters.append(filter_)
     return found
 
 
-def _joined(
-    one: Mapping[int, list[Filter]], other: Mapping[int, list[Filter]]
-) -> dict[int, list[Filter]]:
+def _joined(one: Filters, other: Filters) -> Filters:
     joined = {type_: list(filters) for type_, filters in one.items()}
     for type_, filters in other.items():
         known = joined.setdefault(type_, [])
-        known += [found for found in filters if not is_one_of(found, known)]
+        known += [found for found in filters if found not in known]
     return joined
 
 

@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from cepheid.algebra import (
     Atom,
+    Attribute,
     Body,
     Collected,
     Detector,
     EventPredicate,
     Expression,
     Item,
+    Node,
     Parallel,
     Rule,
     Timing,
     find,
-    input_types,
     labels_of,
+    walk,
 )
 from cepheid.events import Value
 from cepheid.kernel import detector_slots as slots
@@ -29,7 +31,7 @@ from cepheid.kernel.detector_automaton import START, Automaton
 from cepheid.kernel.detector_machine import Case, Group, Machine
 from cepheid.kernel.detector_shedding import held_by, shed
 from cepheid.kernel.detectors import fill_gates
-from cepheid.kernel.lateness import own_lateness
+from cepheid.kernel.lateness import inputs_in, own_lateness
 from cepheid.kernel.memory import Memory
 from cepheid.kernel.registry import Registry
 from cepheid.kernel.sides import FEW_MATCHES
@@ -55,8 +57,10 @@ class Plan:
     detector: Detector
     index: int
     ordered: bool
+    clashes: bool
     positions: dict[str, int]
     inputs: tuple[str, ...]
+    timed: bool
     machines: list[Machine] = field(default_factory=list)
     entries: list[tuple[int, Gate | None, Entry]] = field(default_factory=list)
     line: list[int] = field(default_factory=list)
@@ -105,11 +109,21 @@ class DetectorPlans:
     def plan(self, number: int, rule: Rule) -> None:
         """Write a rule down; it is found once the tables are in the memory."""
         assert isinstance(rule.pattern, Detector)  # noqa: S101 (the caller chose by the pattern)
-        labels = [atom.label for atom in find(rule, Atom) if atom.label is not None]
-        spoken = dict.fromkeys([*labels, *sorted(labels_of(rule))])
-        positions = {label: position for position, label in enumerate(spoken)}
-        index, ordered = len(self._plans), is_ordered(rule)
-        plan = Plan(number, rule, rule.pattern, index, ordered, positions, input_types(rule))
+        nodes = list(walk(rule))
+        labels = [node.label for node in nodes if isinstance(node, Atom | Attribute | Collected)]
+        labels += [node.label for node in nodes if isinstance(node, Item)]
+        spoken = dict.fromkeys(label for label in labels if label is not None)
+        plan = Plan(
+            number,
+            rule,
+            rule.pattern,
+            len(self._plans),
+            is_ordered(rule.pattern, nodes),
+            has_clash(nodes),
+            {label: position for position, label in enumerate(spoken)},
+            inputs_in(nodes),
+            any(isinstance(node, Timing) for node in nodes),
+        )
         steps = len(self._steps)
         self._plan_machine(plan, plan.detector.body, plan.detector.within is not None, side=False)
         if len(plan.machines) == 1:
@@ -147,7 +161,7 @@ class DetectorPlans:
             len(plan.positions),
             int(bool(spoken)),
             int(any(map(_takes_all, spoken))),
-            int(any(find(plan.detector, Timing))),
+            int(plan.timed),
             1,
             steps,
             len(self._steps),
@@ -179,7 +193,7 @@ class DetectorPlans:
             self._plan_machine(plan, body, machine.drops and begins_only, side=True).number
             for body in (atom.left, atom.right)
         ]
-        in_order = has_clash(plan.rule) or (machine.side and plan.ordered)
+        in_order = plan.clashes or (machine.side and plan.ordered)
         direct = begins_only and not transitions[state] and not in_order
         self._steps.append((slots.STEP_PAIRS, len(self._parallels)))
         pair_type = machine.pair_type(state)
@@ -328,6 +342,8 @@ class DetectorPlans:
 
     def write(self, memory: Memory) -> None:
         """Put all tables into the memory; the state stays."""
+        if not self._plans:
+            return
         self._write_doors(memory)
         self._write_rules(memory)
         for slot, lines in (
@@ -453,29 +469,24 @@ class _Doors:
 # --- what order is needed for ------------------------------------------------
 
 
-def is_ordered(rule: Rule) -> bool:
+def is_ordered(detector: Detector, nodes: Sequence[Node]) -> bool:
     """Whether it matters in which order branches are looked at.
 
     It does where only so many matches of a side are kept, and where different branches may tell
     the same events with different values, of which the first one counts.
     """
-    assert isinstance(rule.pattern, Detector)  # noqa: S101 (the caller chose by the pattern)
-    parallel = any(find(rule, Parallel))
-    unbounded = parallel and rule.pattern.within is None
-    return unbounded or has_clash(rule) or (parallel and _repeats_pairs(rule.pattern.body))
+    if not any(isinstance(node, Parallel) for node in nodes):
+        return has_clash(nodes)
+    return detector.within is None or has_clash(nodes) or _repeats_pairs(detector.body)
 
 
-def has_clash(rule: Rule) -> bool:
+def has_clash(nodes: Sequence[Node]) -> bool:
     """Whether a label is called like the type of an event that has none."""
-    atoms = list(find(rule, Atom))
-    labels = {atom.label for atom in atoms}
+    atoms = [node for node in nodes if isinstance(node, Atom)]
     plain = [atom for atom in atoms if atom.label is None]
-    return any(
-        type_ in labels
-        for atom in plain
-        for found in find(atom, EventPredicate)
-        for type_ in found.types
-    )
+    signals = [signal for atom in plain for signal in (*atom.accepts, *atom.domain)]
+    types = {t for signal in signals if isinstance(signal, EventPredicate) for t in signal.types}
+    return any(atom.label in types for atom in atoms)
 
 
 def _repeats_pairs(body: Body) -> bool:

@@ -66,8 +66,10 @@ list of its state, of its order, or of a key; timers are in a heap by time."""
     BRANCH_MOVED,
     KEY_OTHER,
     PASSING,
-) = range(DETECTORS + 40, DETECTORS + 54)
-"""What serves one event or one compaction."""
+    PAIR_USER,
+    PAIR_MOVED,
+) = range(DETECTORS + 40, DETECTORS + 56)
+"""What serves one event or one compaction. `PAIR_USER` are branches that took a pair."""
 
 # --- tables ------------------------------------------------------------------
 
@@ -240,12 +242,11 @@ COUNTER_COUNT = 5
     FRESH_COUNT,
     PAIR_LEFT,
     PAIR_RIGHT,
-    PAIR_KEPT,
     PAIRS_ROWS,
     PAIRS_MADE,
     PAIRS_PARTS,
-) = range(10)
-PASSING_COUNT = 10
+) = range(9)
+PASSING_COUNT = 9
 """Numbers of the event that is passing: its number, its row and how many nodes hold it; how many
-sums of it are remembered; the sides of the pair that is looked at; whether the row of a pair is
-still needed, and how many rows, made events and parts there were before the pairs."""
+sums of it are remembered; the sides of the pair that is looked at; and how many rows, made events
+and parts there were before the pairs."""

@@ -27,8 +27,9 @@ from cepheid.kernel.matches import (
 )
 from cepheid.kernel.memory import Memory, ints, tags
 from cepheid.kernel.registry import Look, Registry
-from cepheid.kernel.store import ROW_CELLS, ROW_END, ROW_ORIGIN, ROW_START, ROW_TAGS, WIDTH, scalar
+from cepheid.kernel.store import ROW_CELLS, ROW_ORIGIN, ROW_START, ROW_TAGS, WIDTH, scalar
 from cepheid.kernel.values import Ints, Tags
+from cepheid.kernel.varied import ORIGINS, RULES, STARTS, TIMES, spread_varied
 
 _MANY, _FEW = 8, 256
 """Matches of so many kinds of labels, with so few matches for each, are told together."""
@@ -203,46 +204,24 @@ def spread_values(
 
 
 def _varied(memory: Memory, look: Look, matches: Ints) -> Found:
-    """Matches that have constituents of their own number, once per member."""
-    counts = (memory.view(MATCH_HIGH) - memory.view(MATCH_LOW))[matches]
-    chosen = np.repeat(matches, counts)
-    nth = np.arange(len(chosen)) - np.repeat(np.cumsum(counts) - counts, counts)
-    families = memory.view(MATCH_FAMILY)[chosen]
-    members = memory.view(FAMILY_MEMBERS)[families] + memory.view(MATCH_LOW)[chosen] + nth
-    rules = memory.view(MEMBER_RULE)[members]
-    chosen, nth, rules = chosen[rules >= 0], nth[rules >= 0], rules[rules >= 0]
-    begins = np.append(memory.view(MATCH_ROWS), memory.count(MATCH_ROW))
-    first, lengths = begins[chosen], np.diff(begins)[chosen]
-    offsets = np.zeros(len(chosen) + 1, np.int64)
-    np.cumsum(lengths, out=offsets[1:])
-    places = np.repeat(first - offsets[:-1], lengths) + np.arange(offsets[-1])
-    rows = memory.view(MATCH_ROW)[places]
-    times = memory.view(MATCH_TIME)[chosen]
-    starts = times
-    if not look.point and len(chosen):
-        starts = np.minimum.reduceat(_column(memory, ROW_START)[rows], offsets[:-1])
-    made = memory.view(MATCH_MADE)[chosen]
-    values = memory.view(MATCH_VALUES)[chosen] + np.arange(len(look.names))[:, None]
+    """Matches that have constituents of their own number, once per rule."""
+    heads, offsets, parts, codes, tags_, cells = spread_varied(
+        memory.m, matches, look.point, len(look.names)
+    )
     return Found(
-        rules,
-        starts,
-        times,
-        np.where(made == 0, 0, made - nth) if made.any() else None,
+        heads[RULES],
+        heads[STARTS],
+        heads[TIMES],
+        heads[ORIGINS] if heads[ORIGINS].any() else None,
         look.names,
-        memory.view(MATCH_TAG)[values].astype(np.uint8),
-        memory.view(MATCH_CELL)[values],
+        tags_,
+        cells,
         (),
-        _column(memory, ROW_ORIGIN)[rows],
+        parts,
         offsets,
-        memory.view(MATCH_LABEL)[places],
+        codes,
         look.failure,
     )
-
-
-def _column(memory: Memory, slot: int) -> Ints:
-    """A slot of rows, which are counted by their ends alone."""
-    memory.m[3 * slot + 1] = memory.count(ROW_END)
-    return memory.view(slot)
 
 
 def _without_removed(found: Found) -> Found:

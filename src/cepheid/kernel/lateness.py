@@ -7,10 +7,10 @@ the rule together. What is made of late events is late itself.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from cepheid.algebra import Collection, Rule, Run, Timing, find, input_types
+from cepheid.algebra import Collection, EventPredicate, Node, Pick, Rule, Run, Timing, walk
 from cepheid.kernel.store import NEVER
 
 FAILURE = "Failure"
@@ -42,13 +42,27 @@ class Lateness:
         if number not in self._facts:
             fails = isinstance(rule.pattern, Run | Collection)
             outputs = (rule.output.type, FAILURE) if fails else (rule.output.type,)
-            self._facts[number] = (input_types(rule), outputs, own_lateness(rule))
+            nodes = list(walk(rule))
+            self._facts[number] = (inputs_in(nodes), outputs, _waiting(nodes))
         return self._facts[number]
 
 
 def own_lateness(rule: Rule) -> int:
     """How late a rule may tell what is complete, because it waits for timers."""
-    timings = list(find(rule, Timing))
+    return _waiting(list(walk(rule)))
+
+
+def inputs_in(nodes: Iterable[Node]) -> tuple[str, ...]:
+    """The event types that the nodes of a rule look at."""
+    found: dict[str, None] = {}
+    for node in nodes:
+        if isinstance(node, Pick) or (isinstance(node, EventPredicate) and node.every is None):
+            found.update(dict.fromkeys(node.types))
+    return tuple(found)
+
+
+def _waiting(nodes: Iterable[Node]) -> int:
+    timings = [node for node in nodes if isinstance(node, Timing)]
     if any(timing.duration is None for timing in timings):
         return NEVER
     return sum(timing.duration or 0 for timing in timings)

@@ -13,7 +13,9 @@ from cepheid.kernel.compiled import compiled, inlined
 from cepheid.kernel.detector_slots import (
     BRANCH,
     BRANCH_FLAGS,
+    BRANCH_LAST,
     BRANCH_MACHINE,
+    BRANCH_STATE,
     DETECTOR,
     DETECTOR_NUMBER,
     DETECTOR_PAIR_TYPE,
@@ -43,10 +45,11 @@ from cepheid.kernel.detector_slots import (
     MATCH_WIDTH,
     ORDER_ENDS,
     PAIR,
-    PAIR_KEPT,
     PAIR_LEFT,
+    PAIR_MOVED,
     PAIR_OTHER,
     PAIR_RIGHT,
+    PAIR_USER,
     PAIRS_MADE,
     PAIRS_PARTS,
     PAIRS_ROWS,
@@ -80,6 +83,9 @@ from cepheid.kernel.store import (
     PART_ROW,
     ROW_END,
     ROW_MADE,
+    ROW_ORIGIN,
+    ROW_START,
+    ROW_TYPE,
     compare_rows,
     new_origin,
     new_row,
@@ -88,6 +94,8 @@ from cepheid.kernel.store import (
 from cepheid.kernel.telling import sort_gathered, tell
 from cepheid.kernel.values import Ints
 
+FOLLOWED = -10
+"""A last event that has its new row already is so much less the row."""
 PAIR_WIDTH = 3
 """A pair: its row (-1: it needs none), and the matches of its sides."""
 
@@ -183,10 +191,10 @@ def _pair_up(m: Ints, parallel: int) -> int:
     new_left = ints(m, SIDE)[SIDE_WIDTH * left + SIDE_NEW]
     new_right = ints(m, SIDE)[SIDE_WIDTH * right + SIDE_NEW]
     passing = ints(m, PASSING)
-    passing[PAIR_KEPT] = 0
     passing[PAIRS_ROWS], passing[PAIRS_MADE] = size(m, ROW_END), size(m, MADE_RULE)
     passing[PAIRS_PARTS] = size(m, PART_ROW)
     set_size(m, PAIR, 0)
+    set_size(m, PAIR_USER, 0)
     if new_left >= 0:
         sweep_side(m, right, scalar(m, NOW))
         _pair_all(m, parallel, new_left, NONE, ints(m, SIDE)[SIDE_WIDTH * right + SIDE_HEAD])
@@ -313,14 +321,68 @@ def _pass_pair(m: Ints, parallel: int, number: int) -> tuple[int, int, int]:
 
 @compiled
 def _end_pairs(m: Ints, parallel: int) -> None:
-    """No pair passes any more; their rows go, unless a branch needs one of them."""
+    """No pair passes any more; of their rows those stay that are the last event of a branch."""
     passing, line = ints(m, PASSING), PARALLEL_WIDTH * parallel
     passing[PAIR_LEFT] = NONE
-    if not passing[PAIR_KEPT]:
-        set_size(m, ROW_END, passing[PAIRS_ROWS])
-        for slot in (MADE_RULE, MADE_DEPTH, MADE_PARTS, MADE_PARTS_END):
-            set_size(m, slot, passing[PAIRS_MADE])
-        set_size(m, PART_ROW, passing[PAIRS_PARTS])
-        set_size(m, PART_LABEL, passing[PAIRS_PARTS])
+    first, count = passing[PAIRS_ROWS], size(m, ROW_END) - passing[PAIRS_ROWS]
+    if count > 0:
+        resize(m, PAIR_MOVED, count)
+        ints(m, PAIR_MOVED)[:count] = NONE
+        _mark_used(m, first)
+        _pack_pairs(m, first, count)
+        _follow_pairs(m, first)
     end_pairing(m, ints(m, PARALLEL)[line + PARALLEL_LEFT])
     end_pairing(m, ints(m, PARALLEL)[line + PARALLEL_RIGHT])
+
+
+@compiled
+def _mark_used(m: Ints, first: int) -> None:
+    """Find the rows from one on that are the last event of a branch."""
+    records, moved = ints(m, BRANCH), ints(m, PAIR_MOVED)
+    for number in range(size(m, PAIR_USER)):
+        at = ints(m, PAIR_USER)[number]
+        if records[at + BRANCH_STATE] >= 0 and records[at + BRANCH_LAST] >= first:
+            moved[records[at + BRANCH_LAST] - first] = 0
+
+
+@compiled
+def _pack_pairs(m: Ints, first: int, count: int) -> None:
+    """Put the rows of pairs that are used next to each other, with what they are made of."""
+    moved, passing = ints(m, PAIR_MOVED), ints(m, PASSING)
+    parts, labels = ints(m, PART_ROW), ints(m, PART_LABEL)
+    begins, ends = ints(m, MADE_PARTS), ints(m, MADE_PARTS_END)
+    rules, depths = ints(m, MADE_RULE), ints(m, MADE_DEPTH)
+    to, made, part = first, passing[PAIRS_MADE], passing[PAIRS_PARTS]
+    for row in range(first, first + count):
+        if moved[row - first] < 0:
+            continue
+        moved[row - first] = to
+        number, begin = ints(m, ROW_MADE)[row], part
+        for at in range(begins[number], ends[number]):
+            parts[part], labels[part] = parts[at], labels[at]
+            part += 1
+        begins[made], ends[made] = begin, part
+        rules[made], depths[made] = rules[number], depths[number]
+        for slot in (ROW_END, ROW_START, ROW_ORIGIN, ROW_TYPE):
+            ints(m, slot)[to] = ints(m, slot)[row]
+        ints(m, ROW_MADE)[to] = made
+        to, made = to + 1, made + 1
+    set_size(m, ROW_END, to)
+    for slot in (MADE_RULE, MADE_DEPTH, MADE_PARTS, MADE_PARTS_END):
+        set_size(m, slot, made)
+    set_size(m, PART_ROW, part)
+    set_size(m, PART_LABEL, part)
+
+
+@compiled
+def _follow_pairs(m: Ints, first: int) -> None:
+    """Let branches follow the rows of their pairs; one that took several is there repeatedly."""
+    records, moved = ints(m, BRANCH), ints(m, PAIR_MOVED)
+    for number in range(size(m, PAIR_USER)):
+        at = ints(m, PAIR_USER)[number]
+        if records[at + BRANCH_STATE] >= 0 and records[at + BRANCH_LAST] >= first:
+            records[at + BRANCH_LAST] = FOLLOWED - moved[records[at + BRANCH_LAST] - first]
+    for number in range(size(m, PAIR_USER)):
+        at = ints(m, PAIR_USER)[number]
+        if records[at + BRANCH_STATE] >= 0 and records[at + BRANCH_LAST] <= FOLLOWED:
+            records[at + BRANCH_LAST] = FOLLOWED - records[at + BRANCH_LAST]

@@ -31,6 +31,7 @@ from cepheid.kernel.lazy import fire_trees, mark_trees, move_trees, see_trees
 from cepheid.kernel.runs import mark_runs, move_runs, see_runs
 from cepheid.kernel.store import begin_compaction, finish_compaction
 from cepheid.kernel.stream import feed, pass_time
+from cepheid.kernel.varied import spread_varied
 
 PATTERNS = (Tree, Run, Collection, Detector)
 """The strategies by what they are for, in the order in which compiled code has them."""
@@ -74,6 +75,7 @@ _SHARED: tuple[tuple[str, Callable[..., object], tuple[Any, ...]], ...] = (
     ("matches as columns", spread_labels, (_MEMORY, _INT[::1], _INT, _INT)),
     ("matches as columns", spread_heads, (_MEMORY, _INT[::1], _FLAG, _INT)),
     ("matches as columns", spread_values, (_MEMORY, _INT[::1], _CELLS, _INT[::1], _INT)),
+    ("matches as columns", spread_varied, (_MEMORY, _INT[::1], _FLAG, _INT)),
     ("events that are kept", begin_compaction, _ALONE),
     ("events that are kept", finish_compaction, _ALONE),
 )

@@ -21,7 +21,6 @@ from cepheid.events import Value
 from cepheid.kernel.memory import Memory
 from cepheid.kernel.registry import Registry
 from cepheid.kernel.run_state import (
-    CASE_WIDTH,
     RUN_CASE,
     RUN_KEY,
     RUN_LISTED,
@@ -29,7 +28,6 @@ from cepheid.kernel.run_state import (
     RUN_TEST,
     RUN_TYPE,
 )
-from cepheid.kernel.runs import free_case
 from cepheid.units import INT_MAX, INT_MIN
 
 KeyRow = tuple[int, int, int, int]
@@ -177,6 +175,8 @@ class Listing:
         self._types, self._tests = types, tests
         self._plain: dict[int, list[tuple[int, Listed]]] = defaultdict(list)
         self._cases: dict[int, dict[Asked, list[tuple[int, Listed]]]] = defaultdict(dict)
+        self._switches: list[tuple[int, int, int]] = []
+        self._values: list[tuple[int, ...]] = []
         self._entries: list[tuple[int, ...]] = []
         self._keys: list[KeyRow] = []
 
@@ -185,18 +185,23 @@ class Listing:
         for number, several in channels.items():
             for one in several:
                 self._place(number, one)
-        rows, switches, cases = [], list[int](), list[tuple[int, ...]]()
-        for type_ in range(self._types):
-            plain, switch = self._emit(self._plain[type_]), len(switches)
-            switches += sorted({asked[0] for asked in self._cases[type_]})
-            rows.append((*plain, switch, len(switches)))
-            for asked, listed in self._cases[type_].items():
-                cases.append((type_, *asked, *self._emit(listed)))
+        rows = [
+            (*self._emit(self._plain[type_]), *self._switch(type_)) for type_ in range(self._types)
+        ]
         memory.put(RUN_TYPE, rows)
-        memory.put(RUN_SWITCH, switches)
+        memory.put(RUN_SWITCH, self._switches)
+        memory.put(RUN_CASE, self._values)
         memory.put(RUN_LISTED, self._entries)
         memory.put(RUN_KEY, self._keys)
-        _write_cases(memory, cases)
+
+    def _switch(self, type_: int) -> tuple[int, int]:
+        """Write the switches of a type, with their cases in order; where they begin and end."""
+        begin, cases = len(self._switches), sorted(self._cases[type_].items())
+        for column, several in groupby(cases, lambda case: case[0][0]):
+            first = len(self._values)
+            self._values += [(tag, cell, *self._emit(found)) for (_, tag, cell), found in several]
+            self._switches.append((column, first, len(self._values)))
+        return begin, len(self._switches)
 
     def _place(self, number: int, listed: Listed) -> None:
         """Put a channel under the value that it asks for, or under the type alone."""
@@ -225,12 +230,3 @@ class Listing:
                 self._keys += listed.keys
                 self._entries.append((listed.test, after, number, keys, len(self._keys)))
         return begin, len(self._entries)
-
-
-def _write_cases(memory: Memory, cases: list[tuple[int, ...]]) -> None:
-    """Cases by hash; a free place ends at entry 0."""
-    room = 1 << (2 * len(cases)).bit_length()
-    memory.put(RUN_CASE, [0] * (room * CASE_WIDTH))
-    for case in cases:
-        at = free_case(memory.m, *case[:4])
-        memory.view(RUN_CASE)[at : at + CASE_WIDTH] = case

@@ -47,9 +47,12 @@ TYPE_BEGIN, TYPE_END, TYPE_SWITCH, TYPE_SWITCH_END = range(4)
 TYPE_WIDTH = 4
 """By type: the entries to look at, and the switches."""
 
-CASE_TYPE, CASE_COLUMN, CASE_TAG, CASE_CELL, CASE_BEGIN, CASE_END = range(6)
-CASE_WIDTH = 6
-"""A switch is a column; a case of it holds the entries to look at when the column has a value."""
+SWITCH_COLUMN, SWITCH_CASES, SWITCH_CASES_END = range(3)
+SWITCH_WIDTH = 3
+CASE_TAG, CASE_CELL, CASE_BEGIN, CASE_END = range(4)
+CASE_WIDTH = 4
+"""A switch is a column and its cases, sorted by tag and cell. A case holds the entries to look at
+when the column has that value."""
 
 LISTED_TEST, LISTED_ELSE, LISTED_CHANNEL, LISTED_KEYS, LISTED_KEYS_END = range(5)
 LISTED_WIDTH = 5

@@ -26,10 +26,8 @@ from cepheid.kernel.run_state import (
     BLOCK,
     CASE_BEGIN,
     CASE_CELL,
-    CASE_COLUMN,
     CASE_END,
     CASE_TAG,
-    CASE_TYPE,
     CASE_WIDTH,
     CHANNEL,
     CHANNEL_BEGINS,
@@ -86,6 +84,10 @@ from cepheid.kernel.run_state import (
     RUNNER_RESULTS_END,
     RUNNER_VALUES,
     RUNNER_WIDTH,
+    SWITCH_CASES,
+    SWITCH_CASES_END,
+    SWITCH_COLUMN,
+    SWITCH_WIDTH,
     TYPE_BEGIN,
     TYPE_END,
     TYPE_SWITCH,
@@ -99,7 +101,6 @@ from cepheid.kernel.run_state import (
     key_of,
     make_room,
     mark_runs,
-    mixed,
     move_runs,
     new_partition,
     register_partition,
@@ -137,7 +138,7 @@ def see_runs(m: Ints, row: int) -> bool:
     about = ints(m, RUN_TYPE)[type_ * TYPE_WIDTH : (type_ + 1) * TYPE_WIDTH]
     held = _see_listed(m, about[TYPE_BEGIN], about[TYPE_END], row)
     for switch in range(about[TYPE_SWITCH], about[TYPE_SWITCH_END]):
-        case = _find_case(m, type_, ints(m, RUN_SWITCH)[switch], row)
+        case = _find_case(m, switch * SWITCH_WIDTH, row)
         if case >= 0:
             cases = ints(m, RUN_CASE)
             if _see_listed(m, cases[case + CASE_BEGIN], cases[case + CASE_END], row):
@@ -146,29 +147,23 @@ def see_runs(m: Ints, row: int) -> bool:
 
 
 @inlined
-def _find_case(m: Ints, type_: int, column: int, row: int) -> int:
-    """Where the case for the value of a column is, or -1."""
-    where = row * scalar(m, WIDTH) + column
+def _find_case(m: Ints, switch: int, row: int) -> int:
+    """Where the case for the value of a switch is, or -1."""
+    table, cases = ints(m, RUN_SWITCH), ints(m, RUN_CASE)
+    where = row * scalar(m, WIDTH) + table[switch + SWITCH_COLUMN]
     tag, cell = key_of(int(tags(m, ROW_TAGS)[where]), ints(m, ROW_CELLS)[where])
-    at = free_case(m, type_, column, tag, cell)
-    return at if ints(m, RUN_CASE)[at + CASE_END] > 0 else -1
-
-
-@compiled
-def free_case(m: Ints, type_: int, column: int, tag: int, cell: int) -> int:
-    """Where the case for a value is, or where it may be written."""
-    cases, count = ints(m, RUN_CASE), size(m, RUN_CASE) // CASE_WIDTH
-    at = mixed(mixed(type_, tag, cell), 0, column) & (count - 1)
-    while True:
-        case = cases[at * CASE_WIDTH : (at + 1) * CASE_WIDTH]
-        if case[CASE_END] == 0 or (
-            case[CASE_TYPE] == type_
-            and case[CASE_COLUMN] == column
-            and case[CASE_TAG] == tag
-            and case[CASE_CELL] == cell
-        ):
-            return int(at * CASE_WIDTH)
-        at = (at + 1) & (count - 1)
+    low = table[switch + SWITCH_CASES]
+    left = table[switch + SWITCH_CASES_END] - low
+    while left > 1:
+        half = left // 2
+        case = (low + half) * CASE_WIDTH
+        other = cases[case + CASE_TAG]
+        if other < tag or (other == tag and cases[case + CASE_CELL] <= cell):
+            low += half
+        left -= half
+    case = low * CASE_WIDTH
+    found = cases[case + CASE_TAG] == tag and cases[case + CASE_CELL] == cell
+    return case if found else -1
 
 
 @compiled

@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from types import MappingProxyType, TracebackType
 from typing import Any, Self, overload
 
-from cepheid.algebra import Rule, input_types
+from cepheid.algebra import Rule
 from cepheid.check.definitions import Definitions
 from cepheid.errors import (
     CepheidError,
@@ -107,6 +107,7 @@ class Engine:
         self._passed = NEVER
         self._kind = EVENTS
         self._tabular: Tabular | None = None
+        self._known_form: tuple[Tabular, Form] | None = None
         self._closed = False
 
     # --- events --------------------------------------------------------------
@@ -285,8 +286,13 @@ class Engine:
         return found
 
     def _form(self, tabular: Tabular) -> Form:
-        rules, failures = self._matcher.active(), self._settings.failures
-        return tabular.form(rules, self._schema, failures=failures)
+        """How composite events are written; worked out anew when tables or rules change."""
+        known = self._known_form
+        if known is None or known[0] != tabular:
+            rules, failures = self._matcher.active(), self._settings.failures
+            known = tabular, tabular.form(rules, self._schema, failures=failures)
+            self._known_form = known
+        return known[1]
 
     def _wanted(self, portions: Sequence[Found]) -> list[CompositeEvent]:
         """Composite events as objects, where somebody has subscribed to their type."""
@@ -362,10 +368,7 @@ class Engine:
 
     def add(self, rules: Rules) -> None:
         """Let more rules see every event that is consumed from now on; others are not touched."""
-        schema = self._joined(rules.schema)
-        self._check([*self._matcher.active(), *rules], schema)
-        self._use(schema)
-        self._deploy(rules.rules)
+        self._change((), rules)
 
     def remove(self, name: str) -> None:
         """Forget a rule and all that it had begun; others are not touched."""
@@ -378,14 +381,16 @@ class Engine:
 
         A rule that was replaced begins anew: what it had begun is gone.
         """
-        names = {rule.name for rule in rules}
+        self._change([r.name for r in rules if r.name in self._matcher.numbers], rules)
+
+    def _change(self, leaving: Sequence[str], rules: Rules) -> None:
+        """Exchange rules, after everything that could be wrong with it was looked at."""
         schema = self._joined(rules.schema)
-        kept = [rule for rule in self._matcher.active() if rule.name not in names]
-        self._check([*kept, *rules], schema)
-        self._use(schema)
-        for rule in self._matcher.active():
-            if rule.name in names:
-                self._matcher.remove(rule.name)
+        self._check(leaving, rules, schema)
+        self._schema = self._intake.waiting.schema = schema
+        self._matcher.use(schema)
+        for name in leaving:
+            self._matcher.remove(name)
         self._deploy(rules.rules)
 
     def _deploy(self, rules: Sequence[Rule]) -> None:
@@ -394,12 +399,8 @@ class Engine:
         self._note_rules()
 
     def _note_rules(self) -> None:
-        active = self._matcher.active()
-        self._intake.looked_at = frozenset(type_ for rule in active for type_ in input_types(rule))
-
-    def _use(self, schema: Schema) -> None:
-        self._schema = self._intake.waiting.schema = schema
-        self._matcher.use(schema)
+        self._intake.looked_at = self._matcher.looked_at()
+        self._known_form = None
 
     def _joined(self, schema: Schema) -> Schema:
         for type_ in schema:
@@ -408,10 +409,16 @@ class Engine:
                 raise RuleError([Problem("DUPLICATE_DEFINITION", message)])
         return Schema({**self._schema, **schema})
 
-    def _check(self, rules: Sequence[Rule], schema: Schema) -> None:
-        """Rules are checked when they are loaded; here only how they go with the others."""
+    def _check(self, leaving: Sequence[str], rules: Rules, schema: Schema) -> None:
+        """Rules are checked when they are loaded; here only how they go with those that stay."""
+        names, types = {rule.name for rule in rules}, {rule.output.type for rule in rules}
+        touched = [
+            rule
+            for rule in self._matcher.active()
+            if rule.name not in leaving and (rule.name in names or rule.output.type in types)
+        ]
         report = Report()
-        Definitions(rules, schema).check(report)
+        Definitions([*touched, *rules], schema).check(report)
         report.fail_on_errors()
 
     def _require_rule(self, name: str) -> None:
