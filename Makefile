@@ -47,7 +47,7 @@ lock: ## Write requirements/*.lock anew, at the latest versions
 	$(PYTHON) -m venv "$$tmp"; \
 	"$$tmp/bin/pip" install --quiet --disable-pip-version-check "$(UV)"; \
 	"$$tmp/bin/uv" $(COMPILE) --output-file requirements/run.lock >/dev/null; \
-	"$$tmp/bin/uv" $(COMPILE) --group dev --output-file requirements/dev.lock >/dev/null
+	"$$tmp/bin/uv" $(COMPILE) --extra spark --group dev --output-file requirements/dev.lock >/dev/null
 
 clean: ## Remove the environment, caches and build output
 	@rm -rf $(VENV) build dist bench/out .mypy_cache .pytest_cache .ruff_cache .hypothesis

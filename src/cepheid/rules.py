@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, Unpack, overload
 
 from cepheid.algebra import Rule
 from cepheid.automaton import compile_rule, draw_svg, explained
@@ -18,10 +18,12 @@ from cepheid.languages.lowering import Context
 from cepheid.languages.reading import TEXT_LIMIT
 from cepheid.literals import parse_schema
 from cepheid.records import Clock, from_records, to_record
+from cepheid.spark.options import is_spark
 
 if TYPE_CHECKING:
     from cepheid.runtime.engine import Engine
     from cepheid.runtime.settings import Limits
+    from cepheid.spark.options import SparkOptions
 
 SchemaLike = Schema | Mapping[str, Mapping[str, str | Kind]] | str
 
@@ -79,6 +81,7 @@ class Rules:
         unit: str | None = None,
         until: int | datetime | None = None,
         failures: bool = False,
+        **options: Unpack[SparkOptions],
     ) -> Any: ...  # noqa: ANN401 (the same kind of table)
 
     def detect(
@@ -88,6 +91,7 @@ class Rules:
         unit: str | None = None,
         until: int | datetime | None = None,
         failures: bool = False,
+        **options: Any,
     ) -> Any:
         """Everything that the rules find in events, in the same form, in the order of time.
 
@@ -96,7 +100,19 @@ class Rules:
         times need a `unit`; or a list of `Event`s, whose times are microseconds. `until` is a time
         of the same form and lets time go on after the last event; `failures` adds the failure
         events of runs.
+
+        Events may also be a DataFrame of Spark, batch or streaming, or a mapping from types to
+        such: then the result is one too, and there are more options; see docs/spark.md.
         """
+        if is_spark(events):
+            from cepheid.spark.frames import detect_frame
+
+            return detect_frame(self, events, unit=unit, until=until, failures=failures, **options)
+        if options:
+            raise EventError(
+                f"{', '.join(options)} must go with a DataFrame of Spark; "
+                f"got {type(events).__name__}\n\nhint: leave it out, or use rules.engine(...)"
+            )
         if isinstance(events, Sequence) and not isinstance(events, str):
             return self._detect_list(events, unit, until, failures)
         from cepheid.tables.frames import is_table
@@ -134,6 +150,7 @@ class Rules:
         delay: int | str | timedelta = 0,
         heartbeats: Iterable[str] | str = (),
         sources: Iterable[Value] | str | None = None,
+        idle: int | str | timedelta | None = None,
         unit: str | None = None,
         failures: bool = False,
         limits: Limits | Mapping[str, Limits] | None = None,
@@ -144,7 +161,8 @@ class Rules:
 
         `policy` says when an event that has arrived is consumed: `guaranteed`, `best_effort` or
         `probable(0.95)`. With `guaranteed` events may be older than the newest one by a `delay`,
-        `sources` are told apart, and events of the types in `heartbeats` only tell the time.
+        `sources` are told apart (those that are `idle` for longer than the others' events last are
+        not waited for), and events of the types in `heartbeats` only tell the time.
         Integer times are of a `unit`; `failures` adds the failure events of runs; `limits` bound
         what is kept for a rule, `depth_limit` how often composite events may cause each other,
         and `late_limit` how many late events are kept. See docs/engine.md.
@@ -164,6 +182,7 @@ class Rules:
             delay=delay,
             heartbeats=heartbeats,
             sources=sources,
+            idle=idle,
             unit=unit,
             failures=failures,
             limits=limits,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
+import numpy.typing as npt
 
 from cepheid.kernel.compiled import compiled
 from cepheid.kernel.matches import (
@@ -59,6 +60,31 @@ class Found:
 
     def __len__(self) -> int:
         return len(self.rules)
+
+    def take(self, chosen: npt.NDArray[np.bool_]) -> Found:
+        """Some of the matches."""
+        if chosen.all():
+            return self
+        parts, codes, offsets = self.constituents, self.label_codes, self.offsets
+        if offsets is None or codes is None:
+            parts = parts[:, chosen]
+        else:
+            lengths = np.diff(offsets)
+            own = np.repeat(chosen, lengths)
+            parts, codes = parts[own], codes[own]
+            offsets = np.concatenate([[0], np.cumsum(lengths[chosen])])
+        return replace(
+            self,
+            rules=self.rules[chosen],
+            starts=self.starts[chosen],
+            times=self.times[chosen],
+            origins=None if self.origins is None else self.origins[chosen],
+            tags=self.tags[:, chosen],
+            cells=self.cells[:, chosen],
+            constituents=parts,
+            offsets=offsets,
+            label_codes=codes,
+        )
 
 
 def drained(memory: Memory, registry: Registry) -> list[Found]:

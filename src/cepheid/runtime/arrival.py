@@ -12,6 +12,7 @@ import re
 from bisect import bisect_left, insort
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,17 @@ MOST_PROBABLE = 0.999
 """The highest probability that so many observations can tell from certainty."""
 
 _PROBABLE = re.compile(r"probable\(\s*(\d*\.?\d+)\s*\)")
+
+
+@dataclass(frozen=True)
+class Heard:
+    """What is known of all events that arrived together, where only some of them are here.
+
+    `newest` are the newest times by source, `beats` those of heartbeats.
+    """
+
+    newest: Mapping[Value | None, int] = field(default_factory=dict)
+    beats: Mapping[Value | None, int] = field(default_factory=dict)
 
 
 class Arrival:
@@ -61,6 +73,11 @@ class Arrival:
         """Take note of events in the order of their arrival; the codes tell their sources."""
         self.arrive(None, int(times.max()))
 
+    def arrive_newest(self, newest: Mapping[Value | None, int]) -> None:
+        """Take note of events by the newest time of each source, wherever they are consumed."""
+        if newest:
+            self.arrive(None, max(newest.values()))
+
     def beat(self, source: Value | None, time: int) -> None:
         """Take note of a heartbeat; one that names no source speaks for all of them."""
         raise NotImplementedError
@@ -86,17 +103,22 @@ class Guaranteed(Arrival):
 
     The watermark is the newest time of each source minus the delay, and of these the smallest.
     Without a delay, sources send in order and an event is stable as soon as the watermark has
-    reached it; with one, as soon as the watermark has passed it.
+    reached it; with one, as soon as the watermark has passed it. With `idle`, sources whose newest
+    time lies further back than that behind the newest of all are not waited for.
     """
 
-    def __init__(self, delay: int, sources: Iterable[Value] | None) -> None:
+    def __init__(
+        self, delay: int, sources: Iterable[Value] | None, idle: int | None = None
+    ) -> None:
         super().__init__("guaranteed")
         self.delay = delay
+        self.idle = idle
         declared = None if sources is None else tuple(sources)
         self.apart = bool(declared) or (declared is None and delay > 0)
         self._newest: dict[Value | None, int] = dict.fromkeys(declared or (), NEVER)
         self._lowest = NEVER
         self._floor = NEVER
+        self._begun = ALWAYS
 
     def arrive(self, source: Value | None, time: int) -> None:
         if not self.apart:
@@ -104,10 +126,10 @@ class Guaranteed(Arrival):
         before = self._newest.get(source)
         if before is None or time > before:
             self._newest[source] = time
+            self._begun = min(self._begun, time)
             # The minimum over many sources is taken anew only when it may have changed.
-            if before is None or before == self._lowest:
-                self._lowest = min(self._newest.values())
-                self._move(max(self._lowest, self._floor))
+            if before is None or before == self._lowest or self.idle is not None:
+                self._take_lowest()
 
     def arrive_all(self, times: Ints, codes: Ints, sources: Sequence[Value | None]) -> None:
         if not self.apart:
@@ -115,10 +137,24 @@ class Guaranteed(Arrival):
             return
         newest = np.full(len(sources), NEVER)
         np.maximum.at(newest, codes, times)
+        self.arrive_newest(dict(zip(sources, newest.tolist(), strict=True)))
+
+    def arrive_newest(self, newest: Mapping[Value | None, int]) -> None:
         # Not one source after the other: a new one must be known before the watermark moves.
-        for source, time in zip(sources, newest.tolist(), strict=True):
-            self._newest[source] = max(time, self._newest.get(source, NEVER))
-        self._lowest = min(self._newest.values())
+        for source, time in newest.items():
+            own = source if self.apart else None
+            self._newest[own] = max(time, self._newest.get(own, NEVER))
+        known = [time for time in newest.values() if time > NEVER]
+        self._begun = min([self._begun, *known])
+        self._take_lowest()
+
+    def _take_lowest(self) -> None:
+        times = list(self._newest.values())
+        if self.idle is not None:
+            # One that never sent anything counts as if it had sent when the first one did.
+            since = max(times) - self.idle
+            times = [time for time in times if max(time, self._begun) >= since]
+        self._lowest = min(times)
         self._move(max(self._lowest, self._floor))
 
     def beat(self, source: Value | None, time: int) -> None:
@@ -142,12 +178,14 @@ class Guaranteed(Arrival):
             "newest": newest,
             "lowest": self._lowest,
             "floor": self._floor,
+            "begun": self._begun,
         }
 
     def load(self, state: Mapping[str, Any]) -> None:
         super().load(state)
         self._newest = {source: int(time) for source, time in state["newest"]}
         self._lowest, self._floor = int(state["lowest"]), int(state["floor"])
+        self._begun = int(state["begun"])
 
 
 class BestEffort(Arrival):
@@ -229,17 +267,22 @@ class Probable(Arrival):
         self._ordered = sorted(self._delays)
 
 
-def arrival_of(policy: str, delay: int = 0, sources: Iterable[Value] | None = None) -> Arrival:
+def arrival_of(
+    policy: str,
+    delay: int = 0,
+    sources: Iterable[Value] | None = None,
+    idle: int | None = None,
+) -> Arrival:
     """The policy of a name such as `guaranteed`, `best_effort` or `probable(0.9)`.
 
     >>> arrival_of("probable(0.9)").probability
     0.9
     """
     if policy == "guaranteed":
-        return Guaranteed(delay, sources)
-    if delay or sources:
+        return Guaranteed(delay, sources, idle)
+    if delay or sources or idle is not None:
         raise EventError(
-            f"delay and sources must go with the policy guaranteed; got {policy!r}\n\n"
+            f"delay, sources and idle must go with the policy guaranteed; got {policy!r}\n\n"
             "hint: leave them out; the other policies do not wait for an allowed delay"
         )
     if policy == "best_effort":

@@ -26,7 +26,7 @@ from cepheid.events import CompositeEvent, Event, Kind, Schema, Value
 from cepheid.kernel.found import Found
 from cepheid.records import Clock, check_event, from_record, from_records, to_record
 from cepheid.rules import Rules
-from cepheid.runtime.arrival import NEVER
+from cepheid.runtime.arrival import NEVER, Heard
 from cepheid.runtime.counters import Counters, Counts
 from cepheid.runtime.intake import Intake
 from cepheid.runtime.matcher import Matcher
@@ -76,6 +76,7 @@ class Engine:
         delay: int | str | timedelta = 0,
         heartbeats: Iterable[str] | str = (),
         sources: Iterable[Value] | str | None = None,
+        idle: int | str | timedelta | None = None,
         unit: str | None = None,
         failures: bool = False,
         limits: Limits | Mapping[str, Limits] | None = None,
@@ -92,12 +93,21 @@ class Engine:
             limits=limits,
             depth_limit=depth_limit,
             late_limit=late_limit,
+            idle=idle,
         )
         self._begin(settings, rules.schema)
         self._deploy(rules.rules)
 
+    @staticmethod
+    def of(rules: Rules, settings: Settings) -> Engine:
+        """An engine with settings that were checked before."""
+        engine = Engine.__new__(Engine)
+        engine._begin(settings, rules.schema)
+        engine._deploy(rules.rules)
+        return engine
+
     def _begin(self, settings: Settings, schema: Schema) -> None:
-        self._settings = settings
+        self.settings = self._settings = settings
         self._clock = Clock.of(settings.unit)
         self._schema = schema
         self._intake = Intake(settings, schema)
@@ -173,6 +183,34 @@ class Engine:
         self._kind, self._tabular = TABLE, tabular
         self._matcher.trim()
         return self._told(self._settle_table(*self._intake.arrive_table(reading.table)))
+
+    def push_part(
+        self, table: Table, form: Tabular, heard: Heard, key: frozenset[str] = frozenset()
+    ) -> Any:  # noqa: ANN401 (a table of Arrow)
+        """Take the part of a batch that belongs here, given what is heard of the whole batch.
+
+        For jobs whose events are spread over several engines: which events are late and which
+        may be consumed follows from all of them. The result is a table in the given form. With a
+        `key`, composite events are left out none of whose events has an attribute of it: they are
+        told by another engine, which got these events too.
+        """
+        self._require_open()
+        self._kind, self._tabular = TABLE, form
+        self._matcher.trim()
+        portions = self._settle_table(*self._intake.arrive_table(table, heard))
+        if key:
+            portions = [self._matcher.with_key(portion, key) for portion in portions]
+        return self._told([portion for portion in portions if len(portion)], part=True)
+
+    def advance_part(self, time: int, form: Tabular) -> Any:  # noqa: ANN401 (a table of Arrow)
+        """Let time pass up to a moment in microseconds, as `advance` does."""
+        self._kind, self._tabular = TABLE, form
+        self._intake.arrival.advance(time)
+        return self._told(self._settle_waiting(), part=True)
+
+    def take_late_table(self) -> Table:
+        """The events that were late since this was last asked, where they came in parts."""
+        return self._intake.take_late_table()
 
     def advance(self, time: int | datetime) -> Any:  # noqa: ANN401 (the kind that was pushed)
         """Let time pass up to a moment, so that timers and absences fire.
@@ -268,9 +306,9 @@ class Engine:
 
     # --- what comes out ------------------------------------------------------
 
-    def _told(self, portions: list[Found]) -> Any:  # noqa: ANN401 (the kind that was pushed)
+    def _told(self, portions: list[Found], *, part: bool = False) -> Any:  # noqa: ANN401 (the kind that was pushed)
         """What was found, in the form of what was pushed, after every subscriber has seen it."""
-        late = self._intake.take_late()
+        late = [] if part else self._intake.take_late(wanted=self._subscriptions.wants_late)
         told = [portion for portion in portions if self._is_told(portion)]
         self._counts.add(told, self._matcher.rules)
         found: Any

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cepheid.events import Event, Schema, Value
-from cepheid.runtime.arrival import ALWAYS, NEVER, Arrival, arrival_of
+from cepheid.runtime.arrival import ALWAYS, NEVER, Arrival, Heard, arrival_of
 from cepheid.runtime.settings import Settings
 from cepheid.runtime.snapshot import decode_events, encode_events
 from cepheid.runtime.waiting import Waiting
@@ -26,7 +26,9 @@ class Intake:
     """Decides for every event whether it is consumed, waits, is late, or only tells the time."""
 
     def __init__(self, settings: Settings, schema: Schema) -> None:
-        self.arrival: Arrival = arrival_of(settings.policy, settings.delay, settings.sources)
+        self.arrival: Arrival = arrival_of(
+            settings.policy, settings.delay, settings.sources, settings.idle
+        )
         self.waiting = Waiting(schema)
         self.late: deque[Event] = deque(maxlen=settings.late_limit)
         self.counts: Counter[str] = Counter()
@@ -35,6 +37,7 @@ class Intake:
         """The types that rules look at; heartbeats of other types are no events to them."""
         self._heartbeats = frozenset(settings.heartbeats)
         self._late_now: list[Event] = []
+        self._late_tables: list[Table] = []
         self._pending: Table | None = None
 
     def arrive(self, event: Event) -> Event | None:
@@ -86,21 +89,23 @@ class Intake:
 
     # --- tables --------------------------------------------------------------
 
-    def arrive_table(self, table: Table) -> tuple[Table, Ordering]:
+    def arrive_table(self, table: Table, heard: Heard | None = None) -> tuple[Table, Ordering]:
         """Take the events of a table, which arrive at one moment, as `arrive_together` does.
 
         The result is what may be consumed now, in its order. No event becomes an object, unless
-        it is late or meets waiting events that are objects.
+        it is one of the last late ones or meets waiting events that are objects. Where only some
+        of the events that arrive come here, `heard` tells of all of them.
         """
         self.counts["received"] += len(table)
         watermark = self.arrival.watermark
         table = self._without_beats(table)
-        if len(table):
+        if heard is not None:
+            self._hear(heard)
+        elif len(table):
             self.arrival.arrive_all(table.ends, *_sources(table, apart=self.arrival.apart))
         late = np.flatnonzero(table.ends < watermark)
-        for row in late.tolist():
-            self._note_late(table.event(row))
         if len(late):
+            self._note_late_table(table.take(late))
             table = table.take(np.flatnonzero(table.ends >= watermark))
         if len(table):
             self.newest = max(self.newest, int(table.ends.max()))
@@ -109,6 +114,13 @@ class Intake:
             return table, Ordering(None, None)
         self._pending = concat([self._waiting_table(), table])
         return self.take_table()
+
+    def _hear(self, heard: Heard) -> None:
+        for source, time in heard.beats.items():
+            self.arrival.beat(source, time)
+        if heard.newest:
+            self.arrival.arrive_newest(heard.newest)
+            self.newest = max(self.newest, *heard.newest.values())
 
     def take_table(self) -> tuple[Table, Ordering]:
         """The waiting rows of tables that may be consumed now, in the total order."""
@@ -151,15 +163,23 @@ class Intake:
         """How many events wait."""
         return len(self.waiting) + (0 if self._pending is None else len(self._pending))
 
-    def take_late(self) -> list[Event]:
-        """The events that were late since this was last asked."""
+    def take_late(self, *, wanted: bool = True) -> list[Event]:
+        """The events that were late since this was last asked, if somebody wants them."""
         taken, self._late_now = self._late_now, []
-        return taken
+        tables, self._late_tables = self._late_tables, []
+        if not wanted:
+            return []
+        return taken + [table.event(row) for table in tables for row in range(len(table))]
+
+    def take_late_table(self) -> Table:
+        """The same as a table, where events came in tables."""
+        tables, self._late_tables = self._late_tables, []
+        return concat(tables)
 
     @property
     def was_late(self) -> bool:
         """Whether there are late events that nobody has taken."""
-        return bool(self._late_now)
+        return bool(self._late_now or self._late_tables)
 
     def _note_arrivals(self, events: Sequence[Event]) -> None:
         if not events:
@@ -183,6 +203,12 @@ class Intake:
         self.counts["late"] += 1
         self.late.append(event)
         self._late_now.append(event)
+
+    def _note_late_table(self, table: Table) -> None:
+        self.counts["late"] += len(table)
+        self._late_tables.append(table)
+        kept = min(len(table), self.late.maxlen or 0)
+        self.late.extend(table.event(row) for row in range(len(table) - kept, len(table)))
 
     def state(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
         """Everything that the intake depends on, as JSON values and arrays."""

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
 
 from cepheid.algebra import EventPredicate, Rule, find, input_types
@@ -21,6 +22,7 @@ from cepheid.kernel.kernel import Kernel
 from cepheid.kernel.limits import Limit
 from cepheid.runtime.row import Row
 from cepheid.runtime.settings import Settings
+from cepheid.tables.arrow import present
 from cepheid.tables.encode import Encoding
 from cepheid.tables.order import Ordering
 from cepheid.tables.payload import Payload
@@ -149,6 +151,18 @@ class Matcher:
             return found
         # Failures that only rules listen to are constituents, but nobody else is told.
         return [portion for portion in found if not portion.failure]
+
+    def with_key(self, portion: Found, names: frozenset[str]) -> Found:
+        """The matches that have an event with one of some attributes."""
+        origins, places = np.unique(portion.constituents, return_inverse=True)
+        has = np.zeros(len(origins), np.bool_)
+        for _, column in self.payload.table(origins, tuple(names)).columns:
+            there = present(column)
+            has |= True if there is None else there
+        of_parts = has[places.reshape(portion.constituents.shape)]
+        if portion.offsets is None:
+            return portion.take(np.logical_or.reduce(of_parts, axis=0))
+        return portion.take(np.logical_or.reduceat(of_parts, portion.offsets[:-1]))
 
     def composites(self, portions: Sequence[Found]) -> list[CompositeEvent]:
         """Matches as composite events, in the order of their ends."""

@@ -62,6 +62,7 @@ class Settings:
     rule_limits: Mapping[str, Limits] = field(default_factory=dict)
     depth_limit: int = DEPTH_LIMIT
     late_limit: int = LATE_LIMIT
+    idle: int | None = None
 
     def limits_of(self, rule: str) -> Limits:
         """The limits of a rule: its own, or those of all."""
@@ -106,6 +107,7 @@ def settings_of(
     limits: Limits | Mapping[str, Limits] | None,
     depth_limit: int,
     late_limit: int,
+    idle: int | str | timedelta | None = None,
 ) -> Settings:
     """The settings that a caller means; what cannot be meant is an error."""
     for name, least, number in (("depth_limit", 1, depth_limit), ("late_limit", 0, late_limit)):
@@ -114,7 +116,7 @@ def settings_of(
     own = {} if limits is None or isinstance(limits, Limits) else _rule_limits(limits)
     return Settings(
         policy,
-        _delay(delay, Clock.of(unit)),
+        _duration("delay", delay, Clock.of(unit)),
         _names("heartbeats", heartbeats),
         None if sources is None else _names("sources", sources),
         unit,
@@ -123,6 +125,7 @@ def settings_of(
         own,
         depth_limit,
         late_limit,
+        None if idle is None else _duration("idle", idle, Clock.of(unit)),
     )
 
 
@@ -144,21 +147,21 @@ def _names(what: str, given: Iterable[Any] | str) -> tuple[Any, ...]:
     return tuple(given)
 
 
-def _delay(delay: object, clock: Clock) -> int:
-    """An allowed delay in microseconds."""
-    if isinstance(delay, timedelta):
-        found = delay // _MICROSECOND
-    elif isinstance(delay, str):
-        found = parse_time(delay)
-    elif isinstance(delay, int) and not isinstance(delay, bool):
-        found = delay * (clock.unit or 1)
+def _duration(name: str, given: object, clock: Clock) -> int:
+    """A duration in microseconds."""
+    if isinstance(given, timedelta):
+        found = given // _MICROSECOND
+    elif isinstance(given, str):
+        found = parse_time(given)
+    elif isinstance(given, int) and not isinstance(given, bool):
+        found = given * (clock.unit or 1)
     else:
         raise EventError(
-            f"delay must be a timedelta, a text such as '5 s', or a number of units; "
-            f"got {type(delay).__name__}"
+            f"{name} must be a timedelta, a text such as '5 s', or a number of units; "
+            f"got {type(given).__name__}"
         )
     if not 0 <= found < TIME_MAX:
-        raise EventError(f"delay must not be negative, and within 64 bits; got {delay!r}")
+        raise EventError(f"{name} must not be negative, and within 64 bits; got {given!r}")
     return found
 
 

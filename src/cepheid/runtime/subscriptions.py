@@ -52,6 +52,11 @@ class Subscriptions:
         """The types that somebody wants to hear of."""
         return {type_ for type_, among in self._by_type.items() if among}
 
+    @property
+    def wants_late(self) -> bool:
+        """Whether somebody wants to hear of late events."""
+        return bool(self._late)
+
     def tell(self, found: Sequence[CompositeEvent], late: Sequence[Event]) -> None:
         """Call everyone; an error of one is raised when all have been called."""
         errors: list[Exception] = []

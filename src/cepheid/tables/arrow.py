@@ -17,6 +17,7 @@ from cepheid.events import Kind
 
 __all__ = [
     "Array",
+    "Arrow",
     "Bools",
     "Ints",
     "codes",
@@ -33,6 +34,8 @@ __all__ = [
 
 Array = Any
 """An array of Arrow."""
+Arrow = Any
+"""A table, a record batch or a schema of Arrow."""
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 

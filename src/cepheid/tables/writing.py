@@ -67,6 +67,15 @@ def _id_kind(rules: Sequence[Rule], ids: Collection[Kind]) -> Kind:
     return next(iter(ids)) if len(ids) == 1 else Kind.STRING
 
 
+def schema_of(form: Form, kinds: Mapping[str, Kind | None]) -> Any:  # noqa: ANN401 (of Arrow)
+    """The columns of composite events; attributes of which nothing is known are texts."""
+    time = form.times.written
+    event = pa.struct({"label": TEXT, "type": TEXT, "ts": time, "id": ARROW[form.id_kind]})
+    fields = {"id": TEXT, "type": TEXT, "ts": time, "start": time, "rule": TEXT}
+    fields |= {n: ARROW[kind_ or Kind.STRING] for n, kind_ in kinds.items() if n not in OWN}
+    return pa.schema({**fields, "events": pa.list_(event)})
+
+
 def write(results: Results, payload: Payload, form: Form) -> Any:  # noqa: ANN401 (a table of Arrow)
     """All matches as a table, in the total order."""
     kinds = {
@@ -89,13 +98,8 @@ class _Writer:
         self._payload = payload
         self._form = form
         self._kinds = kinds
-        time = form.times.written
-        self._event = pa.struct(
-            {"label": TEXT, "type": TEXT, "ts": time, "id": ARROW[form.id_kind]}
-        )
-        fields = {"id": TEXT, "type": TEXT, "ts": time, "start": time, "rule": TEXT}
-        fields |= {name: ARROW[kind_] for name, kind_ in kinds.items()}
-        self.schema = pa.schema({**fields, "events": pa.list_(self._event)})
+        self.schema = schema_of(form, kinds)
+        self._event = self.schema.field("events").type.value_type
 
     def portion(self, ordered: Ordered, rows: Ints) -> Iterator[Any]:
         """Some of the matches, as a table."""

@@ -1,0 +1,216 @@
+"""Events in DataFrames: `Rules.detect` over Spark, batch and streaming.
+
+    df ── named, checked ──▶ mapInArrow(encode) ──▶ by shard ──▶ match ──▶ composite events
+
+A batch is sorted by shard and time by Spark itself, and matched in one pass. A stream goes through
+Spark's stateful operator; see `cepheid.spark.stream`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql import functions as F  # noqa: N812 (everybody calls it so)
+from pyspark.sql.pandas.types import from_arrow_schema
+
+from cepheid.algebra import EventPredicate, Rule, Tree, find, input_types
+from cepheid.errors import EventError, did_you_mean
+from cepheid.records import Clock
+from cepheid.rules import Rules
+from cepheid.runtime.settings import DEPTH_LIMIT, Settings, settings_of
+from cepheid.spark import messages
+from cepheid.spark.columns import form_of, named, output_schema, told_schema, union
+from cepheid.spark.encode import Encoder
+from cepheid.spark.generate import BAD, COMPOSITE, LATE
+from cepheid.spark.history import history
+from cepheid.spark.messages import Message, batch_of
+from cepheid.spark.options import SparkOptions
+from cepheid.spark.plan import Plan, plan_rules
+from cepheid.tables.arrow import Arrow
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+OUTPUTS = {"composite": frozenset({COMPOSITE}), "all": frozenset({COMPOSITE, LATE, BAD})}
+"""What can be asked for."""
+_SENT = 1 << 24
+"""How many bytes of messages go to Spark at a time."""
+
+
+def detect_frame(
+    rules: Rules,
+    events: DataFrame | Mapping[str, DataFrame],
+    *,
+    unit: str | None = None,
+    until: int | datetime | None = None,
+    failures: bool = False,
+    **options: Any,  # noqa: ANN401 (see SparkOptions)
+) -> DataFrame:
+    """Everything that rules find in a DataFrame of events, as a DataFrame."""
+    job = Job(rules, events, unit=unit, failures=failures, options=options)
+    if job.df.isStreaming:
+        if until is not None:
+            raise EventError(
+                "until must go with a finite table; got a stream\n\n"
+                "hint: time goes on with events and heartbeats in the stream"
+            )
+        from cepheid.spark.stream import streamed
+
+        return streamed(job)
+    return _batch(job, None if until is None else job.plan.form.times.clock.read(until))
+
+
+class Job:
+    """Rules over the events of a DataFrame: what every way to run them needs."""
+
+    def __init__(
+        self,
+        rules: Rules,
+        events: DataFrame | Mapping[str, DataFrame],
+        *,
+        unit: str | None,
+        failures: bool,
+        options: Mapping[str, Any],
+    ) -> None:
+        unknown = sorted(options.keys() - SparkOptions.__annotations__.keys())
+        if unknown:
+            near = did_you_mean(unknown[0], SparkOptions.__annotations__)
+            raise EventError(f"detect has no option {unknown[0]} for Spark\n\nhint: {near}")
+        self.outputs = _outputs(options.get("outputs", "composite"))
+        self.df = _frame(events, options)
+        self.session: SparkSession = self.df.sparkSession
+        settings = _settings(options, unit, failures, streaming=self.df.isStreaming)
+        form = form_of(self.df.schema, Clock.of(unit), rules.schema)
+        composites = output_schema(rules, form, failures=failures)
+        self.schema = composites if len(self.outputs) == 1 else told_schema(composites)
+        partitions = int(self.session.conf.get("spark.sql.shuffle.partitions") or 1)
+        shards = options.get("shards") or partitions
+        self.partitions = partitions
+        self.plan = plan_rules(
+            rules.rules, rules.schema, settings, form, shards=shards, partitions=partitions
+        )
+
+    @property
+    def rules(self) -> Iterator[Rule]:
+        """All rules."""
+        return (rule for group in self.plan.groups for rule in group.rules)
+
+    @property
+    def spark_schema(self) -> Any:  # noqa: ANN401 (a StructType)
+        """The columns of what comes out, for Spark."""
+        return from_arrow_schema(self.schema)
+
+    def messages(self, df: DataFrame) -> DataFrame:
+        """The events as messages to shards."""
+        return df.mapInArrow(
+            _encoding(self.plan.written(), keep_bad=BAD in self.outputs), messages.SPARK_SCHEMA
+        )
+
+
+def _outputs(given: object) -> frozenset[str]:
+    if given not in OUTPUTS:
+        raise EventError(f"outputs must be one of {', '.join(OUTPUTS)}; got {given!r}")
+    return OUTPUTS[str(given)]
+
+
+def _frame(events: Any, options: Mapping[str, Any]) -> DataFrame:  # noqa: ANN401
+    time = options.get("time", "ts")
+    if isinstance(events, Mapping):
+        if "type" in options:
+            raise EventError("type must not be given with a mapping of DataFrames: its keys tell")
+        return union(events, time)
+    return named(events, options.get("type", "type"), time)
+
+
+def _settings(
+    options: Mapping[str, Any], unit: str | None, failures: bool, *, streaming: bool
+) -> Settings:
+    given = {
+        name: options[name] for name in ("policy", "delay", "sources", "idle") if name in options
+    }
+    if given and not streaming:
+        raise EventError(
+            f"{', '.join(given)} must go with a stream; a finite table is put in order as a whole"
+            "\n\nhint: leave it out"
+        )
+    return settings_of(
+        policy=options.get("policy", "guaranteed"),
+        delay=options.get("delay", 0),
+        heartbeats=options.get("heartbeats", ()),
+        sources=options.get("sources"),
+        idle=options.get("idle"),
+        unit=unit,
+        failures=failures,
+        limits=options.get("limits"),
+        depth_limit=DEPTH_LIMIT,
+        late_limit=0,
+    )
+
+
+# --- batch -----------------------------------------------------------------------------------
+
+
+def _batch(job: Job, until: int | None) -> DataFrame:
+    df = job.df
+    if not any(_waits(rule) for rule in job.rules):
+        # Nothing happens by time alone, so that other events do not even tell the time.
+        types = sorted(set().union(*(input_types(rule) for rule in job.rules)))
+        df = df.where(F.col("type").isin(types) | F.col("type").isNull())
+    routed = job.messages(df).repartition(job.partitions, "shard")
+    ordered = routed.sortWithinPartitions("shard", "low")
+    written, schema = job.plan.written(), job.schema
+    return ordered.mapInArrow(_matching(written, schema, job.outputs, until), job.spark_schema)
+
+
+def _waits(rule: Rule) -> bool:
+    """Whether the passing of time alone can complete a match or break a run."""
+    pattern = rule.pattern
+    if isinstance(pattern, Tree):
+        ticks = any(predicate.every is not None for predicate in find(rule, EventPredicate))
+        return ticks or pattern.deadline is not None
+    return True
+
+
+Batches = Iterator[Arrow]
+
+
+def _encoding(plan: str, *, keep_bad: bool) -> Callable[[Batches], Batches]:
+    def encode(batches: Batches) -> Batches:
+        encoder = Encoder(Plan.read(plan), keep_bad=keep_bad)
+        yield from packed(encoder.messages(batches))
+
+    return encode
+
+
+def packed(found: Iterable[Message]) -> Batches:
+    """Messages as record batches of a bounded size."""
+    waiting: list[Message] = []
+    size = 0
+    for message in found:
+        waiting.append(message)
+        size += len(message.payload)
+        if size >= _SENT:
+            yield batch_of(waiting)
+            waiting, size = [], 0
+    if waiting:
+        yield batch_of(waiting)
+
+
+def _matching(
+    plan: str,
+    schema: Arrow,
+    outputs: frozenset[str],
+    until: int | None,
+) -> Callable[[Batches], Batches]:
+    def match(batches: Batches) -> Batches:
+        yield from history(Plan.read(plan), _rows(batches), schema, outputs, until)
+
+    return match
+
+
+def _rows(batches: Batches) -> Iterator[Message]:
+    for batch in batches:
+        columns = [column.to_pylist() for column in batch.columns]
+        yield from (Message(*row) for row in zip(*columns, strict=True))

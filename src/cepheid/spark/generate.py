@@ -1,0 +1,49 @@
+"""Generating: what shards found, as rows of the columns that were promised."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from cepheid.spark.shard import Outcome, late_rows
+from cepheid.tables.arrow import Arrow, pa
+
+COMPOSITE, LATE, BAD, PROGRESS = "composite", "late", "bad", "progress"
+"""The outputs: composite events, late events, bad rows, and how a shard is doing."""
+
+
+def aligned(table: Arrow, schema: Arrow) -> Arrow:
+    """A table with the columns of a schema; what it does not have is missing."""
+    columns = []
+    for field in schema:
+        at = table.schema.get_field_index(field.name)
+        if at < 0:
+            columns.append(pa.nulls(table.num_rows, field.type))
+        else:
+            column = table.column(at)
+            columns.append(column if column.type == field.type else column.cast(field.type))
+    return pa.Table.from_arrays(columns, schema=schema)
+
+
+def told(outcome: Outcome, schema: Arrow, outputs: frozenset[str]) -> Iterator[Arrow]:
+    """Everything of an outcome that is asked for, as tables with all columns."""
+    if COMPOSITE in outputs and outcome.composites.num_rows:
+        yield marked(outcome.composites, COMPOSITE, schema)
+    if LATE in outputs and len(outcome.late):
+        rows = late_rows(outcome.late)
+        yield marked(pa.table({"event": pa.array(rows, pa.string())}), LATE, schema)
+
+
+def marked(table: Arrow, output: str, schema: Arrow) -> Arrow:
+    """A table with all columns, and the name of its output if there is such a column."""
+    if "output" in schema.names:
+        names = pa.array([output], pa.string()).take(pa.array([0] * table.num_rows))
+        table = table.append_column("output", names)
+    return aligned(table, schema)
+
+
+def batches(tables: Iterable[Arrow]) -> Iterator[Arrow]:
+    """Tables as record batches, none of them empty."""
+    for table in tables:
+        for batch in table.combine_chunks().to_batches():
+            if batch.num_rows:
+                yield batch

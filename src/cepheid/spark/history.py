@@ -1,0 +1,85 @@
+"""History: a shard over all messages that it will ever get, in the order of their earliest ends.
+
+Messages overlap in time as they come from different files. Those that are read wait until the
+next one begins later than they end; so memory holds what overlaps and what windows keep, not all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import groupby
+
+import numpy as np
+
+from cepheid.runtime.arrival import NEVER, Heard
+from cepheid.spark.bad import letters_of
+from cepheid.spark.generate import BAD, batches, marked, told
+from cepheid.spark.messages import BAD as BAD_ROWS
+from cepheid.spark.messages import HEARD, Message, heard_of, table_of
+from cepheid.spark.plan import Plan
+from cepheid.spark.route import Newest
+from cepheid.spark.shard import Outcome, Shard
+from cepheid.tables.arrow import Arrow
+from cepheid.tables.table import Table, concat
+
+PORTION = 1 << 19
+"""How many events wait before it is tried to consume some of them."""
+
+
+class History:
+    """Feeds one shard from messages that come sorted."""
+
+    def __init__(self, plan: Plan, shard: str, until: int | None) -> None:
+        self._shard = Shard(plan, shard)
+        self._until = until
+        self._waiting: list[Table] = []
+        self._rows = 0
+        self._enough = PORTION
+
+    def tables(
+        self, messages: Iterable[Message], schema: Arrow, outputs: frozenset[str]
+    ) -> Iterator[Arrow]:
+        """What is found, portion by portion, and what was no event."""
+        heard: list[bytes] = []
+        for message in messages:
+            if message.kind == BAD_ROWS:
+                yield marked(letters_of(message.payload), BAD, schema)
+            elif message.kind == HEARD:
+                heard.append(message.payload)
+            else:
+                if self._rows >= self._enough:
+                    yield from told(self._consumed(message.low), schema, outputs)
+                self._waiting.append(table_of(message.payload))
+                self._rows += len(self._waiting[-1])
+        yield from told(self._consumed(None), schema, outputs)
+        yield from told(self._closed(heard_of(heard)), schema, outputs)
+
+    def _consumed(self, low: int | None) -> Outcome:
+        """Consume what ends before a time, or everything."""
+        table = concat(self._waiting)
+        if low is not None:
+            early = table.ends < low
+            rest = table.take(np.flatnonzero(~early))
+            table = table.take(np.flatnonzero(early))
+            self._waiting, self._rows = [rest], len(rest)
+            # Were it tried again at once, what overlaps would be copied for every message.
+            self._enough = PORTION + 2 * self._rows
+        else:
+            self._waiting, self._rows = [], 0
+        newest: Newest = {None: int(table.ends.max())} if len(table) else {}
+        return self._shard.take_tables([table], Heard(newest))
+
+    def _closed(self, heard: Heard) -> Outcome:
+        """Let time go on to the end of all events, or to where the caller wants it."""
+        ends = [*heard.newest.values(), *heard.beats.values()]
+        until = max([*ends, *([] if self._until is None else [self._until])], default=NEVER)
+        found = self._shard.engine.advance_part(until, self._shard.plan.form)
+        return Outcome(found, Table.empty())
+
+
+def history(
+    plan: Plan, rows: Iterable[Message], schema: Arrow, outputs: frozenset[str], until: int | None
+) -> Iterator[Arrow]:
+    """What all shards of a partition find, as record batches; messages come sorted by shard."""
+    for shard, messages in groupby(rows, key=lambda row: row.shard):
+        yield from batches(History(plan, shard, until).tables(messages, schema, outputs))

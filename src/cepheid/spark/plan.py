@@ -1,0 +1,240 @@
+"""The plan of a job: which rules run together, by what their events are parted, on which shards.
+
+Rules that listen to each other stay together. Those whose events can be parted by the same
+attributes form a group that is spread over shards by the values of these attributes; the others
+live on one shard each, rules of one shape together, as the engine evaluates them together.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from itertools import product
+from typing import Any
+
+from cepheid.algebra import Literal, Node, Rule, input_types, walk
+from cepheid.algebra.codec import decode_rule, encode
+from cepheid.errors import EventError
+from cepheid.events import Kind, Schema
+from cepheid.kernel.registry import FAILURE
+from cepheid.runtime.settings import Settings
+from cepheid.runtime.tabular import Tabular
+from cepheid.spark.keys import RouteKey, carries, route_keys
+from cepheid.spark.placing import placed
+
+EVERY = "*"
+"""Stands in a key for all types that it does not name."""
+SHARD_LIMIT = 4096
+"""The largest number of shards of a group; each has an engine of its own."""
+_TRIED = 64
+"""How many combinations of keys are tried for rules that listen to each other."""
+
+
+@dataclass(frozen=True)
+class Group:
+    """Rules that see the same events, with the key that spreads them over shards."""
+
+    name: str
+    rules: tuple[Rule, ...]
+    key: Mapping[str, str] = field(default_factory=dict)
+    shards: tuple[str, ...] = ()
+    """The names of the shards; one of them where there is no key."""
+    open: bool = False
+    """Whether rules come and go while the job runs, so that events of all types are needed."""
+
+    @property
+    def types(self) -> frozenset[str]:
+        """The types that the rules look at."""
+        return frozenset().union(*(input_types(rule) for rule in self.rules))
+
+    @property
+    def gaps_go_everywhere(self) -> bool:
+        """Whether an event without a value of the key has to do with every value."""
+        return bool(self.key) and (self.open or any(rule.missing for rule in self.rules))
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Everything that the parts of a job must agree on; it goes to them as a text."""
+
+    groups: tuple[Group, ...]
+    schema: Schema
+    settings: Settings
+    form: Tabular
+    """The columns that the events have."""
+
+    @property
+    def shards(self) -> dict[str, Group]:
+        """All shards by name."""
+        return {shard: group for group in self.groups for shard in group.shards}
+
+    def written(self) -> str:
+        """The plan as a text, the same for the same plan."""
+        return json.dumps(
+            {
+                "groups": [
+                    [
+                        group.name,
+                        [encode(rule) for rule in group.rules],
+                        dict(group.key),
+                        group.shards,
+                        group.open,
+                    ]
+                    for group in self.groups
+                ],
+                "schema": {type_: dict(own) for type_, own in self.schema.items()},
+                "settings": self.settings.state(),
+                "form": self.form.state(),
+            }
+        )
+
+    @staticmethod
+    @lru_cache(maxsize=64)
+    def read(text: str) -> Plan:
+        """The plan of a text."""
+        head: dict[str, Any] = json.loads(text)
+        return Plan(
+            tuple(
+                Group(name, tuple(map(decode_rule, rules)), key, tuple(shards), is_open)
+                for name, rules, key, shards, is_open in head["groups"]
+            ),
+            Schema({t: {n: Kind(k) for n, k in own.items()} for t, own in head["schema"].items()}),
+            Settings.of_state(head["settings"]),
+            Tabular.of_state(head["form"]),
+        )
+
+
+def plan_rules(
+    rules: Sequence[Rule],
+    schema: Schema,
+    settings: Settings,
+    form: Tabular,
+    *,
+    shards: int,
+    partitions: int,
+) -> Plan:
+    """The plan for rules: keyed groups on `shards` shards, of Spark's so many partitions."""
+    if type(shards) is not int or not 1 <= shards <= SHARD_LIMIT:
+        raise EventError(f"shards must be a number from 1 to {SHARD_LIMIT}; got {shards!r}")
+    groups = [*_grouped(rules, shards)]
+    names = placed([(group.name, shards if group.key else 1) for group in groups], partitions)
+    groups = [replace(group, shards=own) for group, own in zip(groups, names, strict=True)]
+    return Plan(tuple(groups), schema, settings, form)
+
+
+# --- which rules stay together -------------------------------------------------------------
+
+
+def _grouped(rules: Sequence[Rule], shards: int) -> Iterator[Group]:
+    keyed: list[tuple[RouteKey, list[Rule]]] = []
+    alone: dict[str, list[Rule]] = {}
+    for together in _connected(rules):
+        keys = _common_keys(together)
+        if not keys:
+            alone.setdefault(_shape(together), []).extend(together)
+            continue
+        fitting = ((group, key) for group in keyed for key in keys if _agree(group[0], key))
+        found = next(fitting, None)
+        if found is None:
+            keyed.append((dict(keys[0]), list(together)))
+        else:
+            (key, members), own = found
+            key.update(own)
+            members.extend(together)
+    yield from _named((_key_name(key), tuple(members), key) for key, members in keyed)
+    bins = _binned(list(alone.values()), shards)
+    yield from _named((f"rules of {own[0].name}", tuple(own), {}) for own in bins)
+
+
+def _named(groups: Iterable[tuple[str, tuple[Rule, ...], RouteKey]]) -> Iterator[Group]:
+    taken: dict[str, int] = {}
+    for name, rules, key in groups:
+        taken[name] = count = taken.get(name, 0) + 1
+        yield Group(name if count == 1 else f"{name} {count}", rules, key)
+
+
+def _key_name(key: RouteKey) -> str:
+    return " = ".join(sorted(set(key.values())))
+
+
+def _agree(one: RouteKey, other: RouteKey) -> bool:
+    return all(one.get(type_, name) == name for type_, name in other.items())
+
+
+def _binned(families: list[list[Rule]], shards: int) -> list[list[Rule]]:
+    """Families of rules on as many shards as there may be, the large ones first."""
+    bins: list[list[Rule]] = [[] for _ in range(min(shards, len(families)))]
+    for family in sorted(families, key=len, reverse=True):
+        min(bins, key=len).extend(family)
+    return bins
+
+
+def _connected(rules: Sequence[Rule]) -> list[list[Rule]]:
+    """Rules that listen to each other, directly or through others, in the order of the rules."""
+    makers: dict[str, list[int]] = {}
+    for number, rule in enumerate(rules):
+        makers.setdefault(rule.output.type, []).append(number)
+    leader = list(range(len(rules)))
+
+    def find(number: int) -> int:
+        while leader[number] != number:
+            leader[number] = number = leader[leader[number]]
+        return number
+
+    for number, rule in enumerate(rules):
+        for type_ in input_types(rule):
+            heard = range(len(rules)) if type_ == FAILURE else makers.get(type_, ())
+            for maker in heard:
+                one, other = sorted((find(number), find(maker)))
+                leader[other] = one
+    found: dict[int, list[Rule]] = {}
+    for number, rule in enumerate(rules):
+        found.setdefault(find(number), []).append(rule)
+    return list(found.values())
+
+
+def _common_keys(rules: Sequence[Rule]) -> list[RouteKey]:
+    """The keys that all rules can have together, so that composite events stay on their shard."""
+    if len(rules) == 1 and rules[0].output.type not in input_types(rules[0]):
+        return route_keys(rules[0])
+    if any(rule.missing or FAILURE in input_types(rule) for rule in rules):
+        return []
+    choices = [route_keys(rule) for rule in rules]
+    found = []
+    for _, chosen in zip(range(_TRIED), product(*choices), strict=False):
+        merged: RouteKey = {}
+        agree = all(_agree(merged, key) and not merged.update(key) for key in chosen)
+        if agree and all(
+            _handed_on(rule, key, merged) for rule, key in zip(rules, chosen, strict=True)
+        ):
+            found.append(merged)
+    return found
+
+
+def _handed_on(rule: Rule, key: RouteKey, merged: RouteKey) -> bool:
+    attribute = merged.get(rule.output.type)
+    return attribute is None or carries(rule, key, attribute)
+
+
+def _shape(rules: Sequence[Rule]) -> str:
+    """What rules that differ only in their names and constants have in common."""
+    return json.dumps([_plain(rule) for rule in rules])
+
+
+def _plain(rule: Rule) -> list[str]:
+    parts: list[str] = [rule.output.type]
+    for node in walk(rule.pattern):
+        parts.append(_word(node))
+    return parts
+
+
+def _word(node: Node) -> str:
+    label = getattr(node, "label", None) or getattr(node, "name", None) or ""
+    types = getattr(node, "types", ())
+    return (
+        type(node).__name__
+        if isinstance(node, Literal)
+        else f"{type(node).__name__} {label} {types}"
+    )
