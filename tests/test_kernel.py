@@ -15,15 +15,33 @@ from hypothesis import strategies as st
 
 import cepheid
 from cepheid.algebra import (
+    EACH,
+    Aggregate,
+    Attribute,
+    Binding,
     Comparison,
+    Component,
     EventPredicate,
+    Expression,
+    Function,
     Literal,
+    Negation,
     Node,
+    Not,
+    Or,
+    Output,
+    OutputAttribute,
+    Parameter,
+    Policy,
+    Relation,
     Rule,
+    Selection,
     Tree,
+    Window,
+    conjunction,
     find,
 )
-from cepheid.events import CompositeEvent, Event, Order, Schema, Value
+from cepheid.events import CompositeEvent, Event, Kind, Order, Schema, Value
 from cepheid.kernel.families import families
 from cepheid.kernel.kernel import Kernel
 from cepheid.kernel.store import RANKS
@@ -209,6 +227,108 @@ def test_large_families_consume_for_every_member(
         for at, v in enumerate(values)
     ]
     assert_equal_to_the_oracle(rules, events, 40 * SECOND, [7])
+
+
+# --- filters -----------------------------------------------------------------
+
+NAMES = ("v", "w", "k")
+constants: st.SearchStrategy[Value] = st.one_of(
+    st.integers(-1, 3), st.sampled_from([0.5, 1.0, 2.0, -0.0, 2.0**60, 2**60 + 1, "x", "y", True])
+)
+"""Few, so that bounds are equal and intervals empty; of all kinds for every attribute."""
+attributes = st.dictionaries(
+    st.sampled_from(NAMES), st.one_of(constants, st.sampled_from([float("nan"), "z", 0.25, False]))
+)
+
+
+@st.composite
+def local_tests(draw: st.DrawFn) -> Expression:
+    """An attribute of the event itself, compared with a constant from either side."""
+    own, other = Attribute(None, draw(st.sampled_from(NAMES))), Literal(draw(constants))
+    sides = (own, other) if draw(st.booleans()) else (other, own)
+    return Comparison(draw(st.sampled_from(list(Relation))), *sides)
+
+
+local_conditions = st.one_of(
+    local_tests(),
+    local_tests(),
+    st.lists(local_tests(), min_size=2, max_size=3).map(lambda parts: Or(tuple(parts))),
+    local_tests().map(Not),
+    st.sampled_from(NAMES).map(lambda name: Attribute(None, name)),
+)
+
+
+@st.composite
+def filtering_rules(draw: st.DrawFn) -> Rule:
+    """A rule whose terminator, component, negation and aggregate have filters of their own."""
+    predicates = [
+        EventPredicate((type_,), conjunction(draw(st.lists(local_conditions, max_size=4))))
+        for type_ in ("A", "B", "A", "B")
+    ]
+    terminator, part, absent, counted = predicates
+    policy = draw(st.sampled_from([EACH, Selection(Policy.LAST, 1), Selection(Policy.FIRST, 1)]))
+    parts = [Component("a", terminator)]
+    window = Window.within(9 * SECOND, "a")
+    bindings, negations, outputs = [], [], []
+    if draw(st.booleans()):
+        parts.append(Component("b", part, policy, window))
+    if draw(st.integers(0, 3)) == 0:
+        negations.append(Negation("", absent, Window.within(3 * SECOND, "a")))
+    if draw(st.integers(0, 3)) == 0:
+        bindings.append(Binding("q", Aggregate(Function.COUNT, counted, None, window)))
+        outputs.append(OutputAttribute("q", Kind.INT, Parameter("q")))
+    tree = Tree(tuple(parts), tuple(negations), tuple(bindings))
+    output = Output("Out", tuple(outputs))
+    return Rule("R", output, tree, missing=draw(st.booleans()), language="tesla")
+
+
+@pytest.mark.property
+@given(
+    rules=st.lists(filtering_rules(), min_size=1, max_size=8),
+    later=st.lists(filtering_rules(), max_size=2),
+    found=st.lists(st.tuples(st.sampled_from("AB"), attributes), max_size=14),
+    cut=cuts,
+)
+def test_filters_choose_what_the_oracle_chooses(
+    rules: list[Rule], later: list[Rule], found: list[tuple[str, dict[str, Value]]], cut: list[int]
+) -> None:
+    events = [
+        Event(type_, at * SECOND, at * SECOND, values, at)
+        for at, (type_, values) in enumerate(found)
+    ]
+    assert_equal_to_the_oracle(numbered([*rules, *later]), events, 40 * SECOND, cut)
+
+
+@pytest.mark.property
+@given(
+    bounds=st.lists(
+        st.tuples(constants, constants, constants, st.integers(0, 1)), min_size=10, max_size=24
+    ),
+    relations=st.permutations(list(Relation)),
+    found=st.lists(attributes, min_size=1, max_size=6),
+    missing=st.booleans(),
+)
+def test_many_filters_of_one_form_choose_what_the_oracle_chooses(
+    bounds: list[tuple[Value, Value, Value, int]],
+    relations: list[Relation],
+    found: list[dict[str, Value]],
+    *,
+    missing: bool,
+) -> None:
+    """So many that the index has several levels, and that families form."""
+
+    def rule(low: Value, high: Value, key: Value, which: int) -> Rule:
+        tests: list[Expression] = [
+            Comparison(relations[0], Attribute(None, "v"), Literal(low)),
+            Comparison(relations[1], Attribute(None, "vw"[which]), Literal(high)),
+            Comparison(Relation.EQUAL, Attribute(None, "k"), Literal(key)),
+        ]
+        tree = Tree((Component("a", EventPredicate(("A",), conjunction(tests[: 2 + which]))),))
+        return Rule("R", Output("Out", ()), tree, missing=missing, language="tesla")
+
+    events = [Event("A", at * SECOND, at * SECOND, v, at) for at, v in enumerate(found)]
+    rules = numbered([rule(*bound) for bound in bounds])
+    assert_equal_to_the_oracle(rules, events, 40 * SECOND, [3])
 
 
 def with_constant(rule: Rule, place: int, value: Value) -> Rule:

@@ -20,11 +20,24 @@ class Node:
     span: Span | None = field(default=None, compare=False, repr=False)
 
 
+def exact(value: Value | None) -> tuple[type, Value | None]:
+    """A value as it compares in the algebra: 1, 1.0 and true mean different things."""
+    return type(value), value
+
+
 @dataclass(frozen=True, slots=True)
 class Literal(Node):
     """A constant; None is the missing value."""
 
     value: Value | None
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Literal):
+            return NotImplemented
+        return exact(self.value) == exact(other.value)
+
+    def __hash__(self) -> int:
+        return hash(exact(self.value))
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ from cepheid.algebra.expressions import (
     Node,
     Relation,
     Window,
+    exact,
 )
 from cepheid.events import Value
 
@@ -86,6 +87,14 @@ class Equivalence(Node):
     attribute: str
     value: Value | None = None
 
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Equivalence):
+            return NotImplemented
+        return (self.attribute, exact(self.value)) == (other.attribute, exact(other.value))
+
+    def __hash__(self) -> int:
+        return hash((self.attribute, exact(self.value)))
+
 
 @dataclass(frozen=True, slots=True)
 class Tree(Node):
@@ -132,6 +141,14 @@ class Key(Node):
 
     attributes: tuple[tuple[str, str], ...]
     value: Value | None = None
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Key):
+            return NotImplemented
+        return (self.attributes, exact(self.value)) == (other.attributes, exact(other.value))
+
+    def __hash__(self) -> int:
+        return hash((self.attributes, exact(self.value)))
 
     def attribute(self, type_: str) -> str | None:
         """The attribute of this key in events of a type."""

@@ -136,14 +136,23 @@ def _may_vary(part: Component, at: int, held: Expression) -> bool:
 def _split(skeleton: Rule, found: list[tuple[int, dict[Place, Value]]]) -> Iterator[Family]:
     """Families of a group: one place varies, the constants at all others are the same."""
     places = list(found[0][1])
-    distinct = {place: len({_key(constants[place]) for _, constants in found}) for place in places}
-    hole = max(places, key=lambda place: distinct[place], default=None)
+    hole = min(places, key=lambda place: _count_without(place, found), default=None)
     parts: dict[tuple[object, ...], list[tuple[int, dict[Place, Value]]]] = {}
     for index, constants in found:
         fixed = tuple(_key(constants[place]) for place in places if place != hole)
         parts.setdefault(fixed, []).append((index, constants))
     for members in parts.values():
         yield _family(skeleton, members, hole)
+
+
+def _count_without(hole: Place, found: list[tuple[int, dict[Place, Value]]]) -> int:
+    """How many families there are when constants at a place may differ."""
+    return len(
+        {
+            tuple(_key(value) for place, value in constants.items() if place != hole)
+            for _, constants in found
+        }
+    )
 
 
 def _family(

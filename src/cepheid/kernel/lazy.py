@@ -13,6 +13,7 @@ import numpy as np
 from numba.cpython.unsafe import numbers
 
 from cepheid.kernel.compiled import compiled, inlined
+from cepheid.kernel.filters import find_meant
 from cepheid.kernel.matches import (
     MATCH_HIGH,
     MATCH_LOW,
@@ -59,7 +60,6 @@ from cepheid.kernel.store import (
     ROW_END,
     ROW_START,
     ROW_TAGS,
-    ROW_TYPE,
     WIDTH,
     keep,
     scalar,
@@ -96,7 +96,6 @@ from cepheid.kernel.tables import (
     PREDICATE,
     PREDICATE_FAMILY,
     PREDICATE_MISSING,
-    PREDICATE_PROGRAM,
     PREDICATE_STACK,
     PREDICATE_WIDTH,
     PROBE,
@@ -124,8 +123,6 @@ from cepheid.kernel.tables import (
     TREE_WITHIN,
     TREES_BEGIN,
     TREES_END,
-    TYPE_BEGIN,
-    TYPE_PREDICATE,
     WAIT,
     WAIT_HEAP,
     WAIT_HIGH,
@@ -146,25 +143,16 @@ ALL_MEMBERS = 2**62
 @compiled
 def see_trees(m: Ints, row: int) -> bool:
     """Search where an event completes something, then store it where it may be needed."""
-    type_ = ints(m, ROW_TYPE)[row]
-    if type_ + 1 >= size(m, TYPE_BEGIN):
-        return False
-    begin, end = ints(m, TYPE_BEGIN)[type_], ints(m, TYPE_BEGIN)[type_ + 1]
+    count = find_meant(m, row)
     found, waiting, stored = match_count(m), size(m, WAIT_HEAP), False
-    for index in range(begin, end):
-        at = PREDICATE_WIDTH * ints(m, TYPE_PREDICATE)[index]
-        table = ints(m, PREDICATE)
-        program = table[at + PREDICATE_PROGRAM]
-        meant = program < 0 or holds(m, program, row, table[at + PREDICATE_MISSING] == 1)
-        tags(m, MEANT)[index - begin] = 1 if meant else 0
-        if meant:
-            stored = stored or table[at + STACKS_BEGIN] < table[at + STACKS_END]
-            for number in range(table[at + TREES_BEGIN], table[at + TREES_END]):
-                _search(m, ints(m, PREDICATE_FAMILY)[number], row)
+    for index in range(count):
+        at, table = PREDICATE_WIDTH * ints(m, MEANT)[index], ints(m, PREDICATE)
+        stored = stored or table[at + STACKS_BEGIN] < table[at + STACKS_END]
+        for number in range(table[at + TREES_BEGIN], table[at + TREES_END]):
+            _search(m, ints(m, PREDICATE_FAMILY)[number], row)
     if stored:
-        for index in range(begin, end):
-            if tags(m, MEANT)[index - begin]:
-                _store(m, ints(m, TYPE_PREDICATE)[index], row)
+        for index in range(count):
+            _store(m, ints(m, MEANT)[index], row)
     return stored or match_count(m) > found or size(m, WAIT_HEAP) > waiting
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields, replace
-from typing import Any, TypeVar, cast
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeVar
 
 import numpy as np
 
@@ -38,6 +38,7 @@ from cepheid.events import Value
 from cepheid.kernel.families import HOLE, Family, families
 from cepheid.kernel.limits import Limit
 from cepheid.kernel.memory import Memory
+from cepheid.kernel.pushing import mapped, pushed, relabelled, takes_all
 from cepheid.kernel.registry import KINDS, Gathered, Registry, Shape
 from cepheid.kernel.shedding import drop_rows, drop_waiting, rows_of, waiting_of
 from cepheid.kernel.stacks import EXACT, FOR_EVER, PREFIX, SUFFIX
@@ -93,6 +94,7 @@ class TreePlans:
 
     def _plan(self, numbers: Sequence[int], rules: Sequence[Rule]) -> None:
         self.tables.deployment += 1
+        rules = [pushed(rule) for rule in rules]
         for family in families(rules):
             members = tuple(numbers[index] for index in family.members)
             tree = family.rule.pattern
@@ -183,16 +185,16 @@ class _FamilyPlan:
             for condition in _solid(part.predicate.filter):
                 if _is_static(condition):
                     continue
-                absolute = _relabelled(self._inlined(condition), None, part.label)
+                absolute = relabelled(self._inlined(condition), None, part.label)
                 deepest = self._deepest(labels_of(absolute) | {part.label})
                 if deepest is None:
                     self._test_when_bound(absolute)
                 else:
-                    self.early[deepest].append(_relabelled(absolute, deepest, None))
+                    self.early[deepest].append(relabelled(absolute, deepest, None))
 
     def _inlined(self, node: N) -> N:
         """The expression with parameters replaced by what they stand for."""
-        return _mapped(node, self._resolved)
+        return mapped(node, self._resolved)
 
     # --- components ----------------------------------------------------------
 
@@ -222,8 +224,26 @@ class _FamilyPlan:
         return probe
 
     def _predicate(self, predicate: EventPredicate) -> int:
+        """The number of what a predicate asks of an event by itself.
+
+        That some member of the family must accept the event is a part of it.
+        """
         static = [part for part in _solid(predicate.filter) if _is_static(part)]
-        return self.tables.predicate(predicate, conjunction(static), missing=self.rule.missing)
+        static += self._implied(predicate)
+        return self.tables.predicate(predicate, static, missing=self.rule.missing)
+
+    def _implied(self, predicate: EventPredicate) -> Iterator[Expression]:
+        """What follows from a hole in the filter: the constant that is easiest to satisfy."""
+        for condition in conjuncts(predicate.filter):
+            if not (isinstance(condition, Comparison) and condition.right == HOLE):
+                continue
+            least, most = map(Literal, (self.family.constants[0], self.family.constants[-1]))
+            if condition.relation is Relation.EQUAL:
+                yield replace(condition, relation=Relation.AT_LEAST, right=least)
+                yield replace(condition, relation=Relation.AT_MOST, right=most)
+            else:
+                upwards = condition.relation in {Relation.GREATER, Relation.AT_LEAST}
+                yield replace(condition, right=least if upwards else most)
 
     def _component_hole(self, part: Component) -> int:
         """The hole in a component's filter, or -1."""
@@ -356,7 +376,7 @@ class _FamilyPlan:
         for at, part in enumerate(self.ordered):
             if at > 0:
                 self.pick_steps[at].append((EQUIVALENT, column))
-            if test.value is not None:
+            if test.value is not None and not takes_all(part):
                 own = Attribute(part.label, test.attribute)
                 self._test_when_bound(Comparison(Relation.EQUAL, own, Literal(test.value)))
 
@@ -546,34 +566,3 @@ def _is_static(condition: Expression) -> bool:
     if parameters_of(condition) or labels_of(condition):
         return False
     return not any(find(condition, Aggregate))
-
-
-def _relabelled(node: N, old: str | None, new: str | None) -> N:
-    """The expression with the attributes under one label put under another."""
-
-    def change(found: Node) -> Node:
-        if isinstance(found, Attribute) and found.label == old:
-            return replace(found, label=new)
-        return found
-
-    return _mapped(node, change, into_predicates=False)
-
-
-def _mapped(node: N, change: Callable[[Any], Any], *, into_predicates: bool = True) -> N:
-    """The node with every part changed, from the inside out."""
-    if isinstance(node, EventPredicate) and not into_predicates:
-        return node
-    changes: dict[str, Any] = {}
-    for item in fields(node):
-        value = getattr(node, item.name)
-        if isinstance(value, tuple):
-            changes[item.name] = tuple(
-                _mapped(part, change, into_predicates=into_predicates)
-                if isinstance(part, Node)
-                else part
-                for part in value
-            )
-        elif isinstance(value, Node):
-            changes[item.name] = _mapped(value, change, into_predicates=into_predicates)
-    changed = change(replace(node, **changes) if changes else node)
-    return cast("N", changed)

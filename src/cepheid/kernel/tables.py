@@ -11,8 +11,8 @@ from __future__ import annotations
 from cepheid.kernel.memory import TREES
 
 (
-    TYPE_BEGIN,
-    TYPE_PREDICATE,
+    TYPE,
+    PLACE,
     PREDICATE,
     PREDICATE_STACK,
     PREDICATE_FAMILY,
@@ -35,8 +35,35 @@ from cepheid.kernel.memory import TREES
     WAIT_ROW,
     WAIT_HEAP,
     OPEN,
-) = range(TREES + 10, TREES + 34)
-"""Slots of tables, of the search, and of matches that wait for their deadline."""
+    CHECK,
+    AXIS,
+    POINT_TAG,
+    POINT_CELL,
+    LEAF_NODE,
+    NODE,
+    NODE_PLACE,
+    LEAF_OF,
+) = range(TREES + 10, TREES + 42)
+"""Slots of tables, of the search, of matches that wait for their deadline, of the static index."""
+
+TYPE_PLACES, TYPE_FREE_END, TYPE_AXES, TYPE_FOUND_BY_END, TYPE_AXES_END = range(5)
+TYPE_WIDTH = 5
+PLACE_PREDICATE, PLACE_CHECKS, PLACE_CHECKS_END = range(3)
+PLACE_WIDTH = 3
+CHECK_AXIS, CHECK_LOW, CHECK_HIGH = range(3)
+CHECK_WIDTH = 3
+(
+    AXIS_COLUMN,
+    AXIS_KIND,
+    AXIS_POINTS,
+    AXIS_POINTS_END,
+    AXIS_LEAVES,
+    AXIS_MISSING,
+    AXIS_MISSING_END,
+) = range(7)
+AXIS_WIDTH = 7
+NODE_BEGIN, NODE_END, NODE_UP = range(3)
+NODE_WIDTH = 3
 
 (
     PREDICATE_PROGRAM,

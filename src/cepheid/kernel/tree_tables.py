@@ -7,8 +7,16 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from cepheid.algebra import EventPredicate, Expression, Relation, Rule, input_types
+from cepheid.algebra import (
+    EventPredicate,
+    Expression,
+    Relation,
+    Rule,
+    conjunction,
+    input_types,
+)
 from cepheid.events import Value
+from cepheid.kernel.filter_index import FilterIndex, Tests, Wanted, tests_of
 from cepheid.kernel.memory import Memory
 from cepheid.kernel.programs import no_register
 from cepheid.kernel.registry import Registry
@@ -29,7 +37,6 @@ from cepheid.kernel.tables import (
     AGGREGATE,
     COMPONENT,
     HOLE,
-    MEANT,
     NARROW,
     OPEN,
     PICK_BEGIN,
@@ -45,8 +52,6 @@ from cepheid.kernel.tables import (
     TREE_ALIVE,
     TREE_FAMILY,
     TREE_MEMBERS,
-    TYPE_BEGIN,
-    TYPE_PREDICATE,
     WAIT,
     WAIT_HEAP,
     WAIT_ROW,
@@ -69,6 +74,9 @@ TREE_STATE = {
 _RELATIONS = {relation: code for code, relation in enumerate(Relation)}
 _SLOTS = 64
 
+_Predicate = tuple[int, tuple[int, ...], tuple[Tests, ...], int, bool]
+"""Deployment, types, constraints that the index knows, program of the rest, missing."""
+
 
 @dataclass
 class TreeTables:
@@ -85,7 +93,8 @@ class TreeTables:
     terminators: list[int] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self._predicates: dict[tuple[int, tuple[int, ...], int, bool], int] = {}
+        self._predicates: dict[_Predicate, int] = {}
+        self._index = FilterIndex(self.registry.encoder)
         self._stacks: dict[tuple[int, ...], int] = {}
         self._reaches: list[int] = []
         self._users: list[set[int]] = []
@@ -95,15 +104,27 @@ class TreeTables:
     # --- numbers -------------------------------------------------------------
 
     def predicate(
-        self, predicate: EventPredicate, static: Expression | None, *, missing: bool
+        self, predicate: EventPredicate, static: Sequence[Expression], *, missing: bool
     ) -> int:
-        """The number of a type and a condition that only speaks of the event itself."""
+        """The number of a type and of conditions that only speak of the event itself.
+
+        Simple ones go into the index, a program decides the rest.
+        """
         types = self.registry.type_codes(predicate, self.deployment)
-        program = -1
-        if static is not None:
-            program = self.registry.programs.add(static, {}, no_register, truth=True)
-        key = (self.deployment, types, program, missing)
+        constraints, rest = set[Tests](), list[Expression]()
+        for condition in static:
+            tests = tests_of(condition, self.registry.encoder)
+            constraints |= {tests} if tests else set()
+            rest += [condition] if len(tests) != 1 else []
+        program = self._condition(rest)
+        key = (self.deployment, types, tuple(sorted(constraints)), program, missing)
         return self._predicates.setdefault(key, len(self._predicates))
+
+    def _condition(self, parts: list[Expression]) -> int:
+        whole = conjunction(parts)
+        if whole is None:
+            return -1
+        return self.registry.programs.add(whole, {}, no_register, truth=True)
 
     def stack(
         self, predicate: int, column: int, hole: int, staircase: int, reach: int, *, own: bool
@@ -175,7 +196,7 @@ class TreeTables:
         return self.registry.shapes[self.trees[tree][TREE_FAMILY]].rule
 
     def _write_predicates(self, memory: Memory) -> None:
-        by_type: list[list[int]] = [[] for _ in range(len(self.registry.encoder.types))]
+        by_type: list[list[Wanted]] = [[] for _ in range(len(self.registry.encoder.types))]
         stacks: list[list[int]] = [[] for _ in self._predicates]
         trees: list[list[int]] = [[] for _ in self._predicates]
         for (predicate, *_), number in self._stacks.items():
@@ -185,20 +206,17 @@ class TreeTables:
             if self.trees[tree][TREE_ALIVE]:
                 trees[predicate].append(tree)
         rows, stack_list, tree_list = [], list[int](), list[int]()
-        for (_, types, program, missing), number in self._predicates.items():
+        for (_, types, constraints, program, missing), number in self._predicates.items():
             first, start = len(stack_list), len(tree_list)
             stack_list += stacks[number]
             tree_list += trees[number]
             rows.append((program, int(missing), first, len(stack_list), start, len(tree_list)))
             for type_ in types if stacks[number] or trees[number] else ():
-                by_type[type_].append(number)
-        begins = np.cumsum([0, *map(len, by_type)])
-        memory.put(TYPE_BEGIN, begins)
-        memory.put(TYPE_PREDICATE, [number for numbers in by_type for number in numbers])
+                by_type[type_].append(Wanted(number, constraints, missing))
+        self._index.write(memory, by_type)
         memory.put(PREDICATE, rows)
         memory.put(PREDICATE_STACK, stack_list)
         memory.put(PREDICATE_FAMILY, tree_list)
-        memory.put(MEANT, np.zeros(max(map(len, by_type), default=0) + 1), np.uint8)
 
     def _write_rooms(self, memory: Memory) -> None:
         width = self.registry.positions + 1
