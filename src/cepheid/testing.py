@@ -100,7 +100,13 @@ class Case:
             raise SpecError(f"number of late events must be {self.options['late']}; got {count}")
 
     def runs_on(self, runtime: str) -> bool:
-        """Whether a runtime can run the case: the oracle knows no arrival that may be wrong."""
+        """Whether a runtime can run the case.
+
+        The oracle knows no arrival that may be wrong, and over a finite table of Spark nothing
+        arrives at all.
+        """
+        if runtime == "spark-batch":
+            return not self.arrives
         return runtime != "oracle" or self.policy == "guaranteed"
 
     def load(self) -> Rules:
@@ -160,7 +166,9 @@ def _on_engine(rules: Rules, case: Case) -> Sequence[CompositeEvent]:
 
 
 RUNTIMES: dict[str, Runtime] = {"oracle": _on_oracle, "embedded": _on_engine}
-"""The runtimes that a case can run on, by name."""
+"""The runtimes in this process that a case can run on, by name."""
+SPARK_RUNTIMES = ("spark-batch", "spark-stream")
+"""The runtimes that run many cases in one job; they need Spark and Java."""
 
 
 # --- reading -----------------------------------------------------------------
@@ -358,6 +366,30 @@ def cases_of(
 
 def run_case(case: Case, runtime: str = "oracle") -> Result:
     """Run a case on a runtime and tell how what it gave differs from what it expects."""
+    (result,) = run_cases([case], runtime)
+    return result
+
+
+def run_cases(cases: Sequence[Case], runtime: str = "oracle", *, seed: int = 0) -> list[Result]:
+    """Run cases on a runtime; on Spark they go together, cut into micro-batches by the seed."""
+    results: dict[int, Result] = {}
+    ready: list[tuple[int, Rules]] = []
+    for number, case in enumerate(cases):
+        judged = _loaded(case)
+        if isinstance(judged, Result):
+            results[number] = judged
+        else:
+            ready.append((number, judged))
+    run = _run_on_spark if runtime in SPARK_RUNTIMES else _run_here
+    for (number, _), result in zip(
+        ready, run([(rules, cases[n]) for n, rules in ready], runtime, seed), strict=True
+    ):
+        results[number] = result
+    return [results[number] for number in range(len(cases))]
+
+
+def _loaded(case: Case) -> Rules | Result:
+    """The rules of a case that is to be run; the result of one that ends with its rules."""
     try:
         rules = case.load()
     except RuleError as error:
@@ -367,13 +399,36 @@ def run_case(case: Case, runtime: str = "oracle") -> Result:
     if case.error is not None:
         return Result(case, f"expected an error: {case.error}\nbut the rules are accepted")
     warned = _warning_difference(case, rules.warnings)
-    if warned:
-        return Result(case, warned)
-    try:
-        found = RUNTIMES[runtime](rules, case)
-    except CepheidError as error:
-        return Result(case, f"evaluation ended with: {error}")
-    return Result(case, difference(case.expect or (), found))
+    return Result(case, warned) if warned else rules
+
+
+def _run_here(given: Sequence[tuple[Rules, Case]], runtime: str, seed: int) -> Iterator[Result]:
+    for rules, case in given:
+        try:
+            found = RUNTIMES[runtime](rules, case)
+        except CepheidError as error:
+            yield Result(case, f"evaluation ended with: {error}")
+        else:
+            yield Result(case, difference(case.expect or (), found))
+
+
+def _run_on_spark(given: Sequence[tuple[Rules, Case]], runtime: str, seed: int) -> Iterator[Result]:
+    """Spark is imported when it is needed; most who test rules do without."""
+    from cepheid.spark.cases import run_on_spark
+
+    if not given:
+        return
+    streaming = runtime == "spark-stream"
+    for (_, case), found in zip(
+        given, run_on_spark(given, streaming=streaming, seed=seed), strict=True
+    ):
+        try:
+            if streaming:
+                case.check_late(found.late)
+        except CepheidError as error:
+            yield Result(case, str(error))
+        else:
+            yield Result(case, difference(case.expect or (), found.events))
 
 
 def _error_difference(case: Case, problems: Sequence[Problem]) -> str:

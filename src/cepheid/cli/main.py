@@ -13,7 +13,7 @@ from cepheid.cli.check import check_command
 from cepheid.cli.explain import FORMATS, explain_command
 from cepheid.cli.test import test_command
 from cepheid.languages import LANGUAGES
-from cepheid.testing import RUNTIMES
+from cepheid.testing import RUNTIMES, SPARK_RUNTIMES
 
 _CHECK_HELP = """\
 examples:
@@ -101,5 +101,5 @@ def _add_test(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     command.add_argument("specs", nargs="+", type=Path, metavar="SPEC", help="files or folders")
-    command.add_argument("--runtime", choices=[*RUNTIMES, "all"], default="oracle")
+    command.add_argument("--runtime", choices=[*RUNTIMES, *SPARK_RUNTIMES, "all"], default="oracle")
     command.set_defaults(run=test_command)

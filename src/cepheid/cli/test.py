@@ -8,12 +8,13 @@ import textwrap
 from pathlib import Path
 
 from cepheid.errors import SpecError
-from cepheid.testing import RUNTIMES, Result, read_cases, run_case
+from cepheid.testing import RUNTIMES, SPARK_RUNTIMES, Result, read_cases, run_cases
 
 
 def test_command(options: argparse.Namespace) -> int:
     """Run the cases of spec files; 0 when all of them pass."""
-    runtimes = list(RUNTIMES) if options.runtime == "all" else [options.runtime]
+    everywhere = [*RUNTIMES, *SPARK_RUNTIMES]
+    runtimes = everywhere if options.runtime == "all" else [options.runtime]
     try:
         cases = [
             case for path in options.specs for file in _files(path) for case in read_cases(file)
@@ -23,11 +24,8 @@ def test_command(options: argparse.Namespace) -> int:
         return 2
     failed = ran = 0
     for runtime in runtimes:
-        for case in cases:
-            if not case.runs_on(runtime):
-                continue
+        for result in run_cases([case for case in cases if case.runs_on(runtime)], runtime):
             ran += 1
-            result = run_case(case, runtime)
             if not result.passed:
                 failed += 1
                 print(_shown(result, runtime))
@@ -36,8 +34,8 @@ def test_command(options: argparse.Namespace) -> int:
 
 
 def _left_out(count: int) -> str:
-    """What is said of cases whose events arrive in a way that the oracle does not know."""
-    return f", {count} left out (they need --runtime embedded)" if count else ""
+    """What is said of cases whose events arrive in a way that a runtime does not know."""
+    return f", {count} left out (they need --runtime embedded or spark-stream)" if count else ""
 
 
 def _files(path: Path) -> list[Path]:

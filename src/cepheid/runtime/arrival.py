@@ -58,6 +58,8 @@ class Arrival:
     """Whether the sources of events are told apart."""
     in_order = True
     """Whether events are put in order before they are consumed."""
+    observes = False
+    """Whether it matters when each event comes, not only which is the newest."""
 
     def __init__(self, policy: str) -> None:
         self.policy = policy
@@ -76,7 +78,7 @@ class Arrival:
     def arrive_newest(self, newest: Mapping[Value | None, int]) -> None:
         """Take note of events by the newest time of each source, wherever they are consumed."""
         if newest:
-            self.arrive(None, max(newest.values()))
+            self.beat(None, max(newest.values()))
 
     def beat(self, source: Value | None, time: int) -> None:
         """Take note of a heartbeat; one that names no source speaks for all of them."""
@@ -219,6 +221,8 @@ class Probable(Arrival):
     So an event is consumed at the age of the k-th smallest observed delay, where k is the first
     with k / (n + 1) > p.
     """
+
+    observes = True
 
     def __init__(self, probability: float) -> None:
         super().__init__(f"probable({probability})")

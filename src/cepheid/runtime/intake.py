@@ -99,10 +99,10 @@ class Intake:
         self.counts["received"] += len(table)
         watermark = self.arrival.watermark
         table = self._without_beats(table)
+        if len(table) and (heard is None or self.arrival.observes):
+            self.arrival.arrive_all(table.ends, *_sources(table, apart=self.arrival.apart))
         if heard is not None:
             self._hear(heard)
-        elif len(table):
-            self.arrival.arrive_all(table.ends, *_sources(table, apart=self.arrival.apart))
         late = np.flatnonzero(table.ends < watermark)
         if len(late):
             self._note_late_table(table.take(late))

@@ -35,6 +35,8 @@ class Tabular:
     times: Times
     kinds: Kinds = field(default_factory=dict)
     id_kinds: frozenset[Kind] = frozenset()
+    loose: bool = False
+    """Whether composite events have their attributes in one column."""
 
     @staticmethod
     def of(reading: Reading, before: Tabular | None) -> Tabular:
@@ -49,6 +51,10 @@ class Tabular:
 
     def form(self, rules: Sequence[Rule], schema: Schema, *, failures: bool) -> Form:
         """How composite events of rules are written."""
+        if self.loose:
+            # Whatever rules come later, the columns of times stay what they are.
+            whole = self.times.type is not None or self.times.clock.unit == 1
+            return Form(replace(self.times, whole=whole), {}, Kind.STRING, loose=True)
         inputs: Kinds = {type_: dict(own) for type_, own in self.kinds.items()}
         for type_, declared in schema.items():
             own = inputs.setdefault(type_, dict(inputs.get(ANY, {})))
@@ -83,6 +89,7 @@ class Tabular:
             "type": None if type_ is None else [type_.unit, type_.tz],
             "kinds": self.kinds,
             "id_kinds": sorted(self.id_kinds),
+            "loose": self.loose,
         }
 
     @staticmethod
@@ -95,4 +102,4 @@ class Tabular:
         }
         id_kinds = frozenset(map(Kind, state["id_kinds"]))
         times = Times(Clock(state["unit"]), type_)
-        return replace(Tabular(Frame(state["frame"]), times), kinds=kinds, id_kinds=id_kinds)
+        return Tabular(Frame(state["frame"]), times, kinds, id_kinds, state["loose"])

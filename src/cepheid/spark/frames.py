@@ -23,11 +23,11 @@ from cepheid.runtime.settings import DEPTH_LIMIT, Settings, settings_of
 from cepheid.spark import messages
 from cepheid.spark.columns import form_of, named, output_schema, told_schema, union
 from cepheid.spark.encode import Encoder
-from cepheid.spark.generate import BAD, COMPOSITE, LATE
+from cepheid.spark.generate import BAD, COMPOSITE, LATE, batches
 from cepheid.spark.history import history
 from cepheid.spark.messages import Message, batch_of
 from cepheid.spark.options import SparkOptions
-from cepheid.spark.plan import Plan, plan_rules
+from cepheid.spark.plan import Plan, Plans, plan_rules
 from cepheid.tables.arrow import Arrow
 
 if TYPE_CHECKING:
@@ -49,17 +49,12 @@ def detect_frame(
     **options: Any,  # noqa: ANN401 (see SparkOptions)
 ) -> DataFrame:
     """Everything that rules find in a DataFrame of events, as a DataFrame."""
-    job = Job(rules, events, unit=unit, failures=failures, options=options)
+    job = Job(rules, events, unit=unit, until=until, failures=failures, options=options)
     if job.df.isStreaming:
-        if until is not None:
-            raise EventError(
-                "until must go with a finite table; got a stream\n\n"
-                "hint: time goes on with events and heartbeats in the stream"
-            )
         from cepheid.spark.stream import streamed
 
         return streamed(job)
-    return _batch(job, None if until is None else job.plan.form.times.clock.read(until))
+    return _batch(job)
 
 
 class Job:
@@ -70,8 +65,9 @@ class Job:
         rules: Rules,
         events: DataFrame | Mapping[str, DataFrame],
         *,
-        unit: str | None,
-        failures: bool,
+        unit: str | None = None,
+        until: int | datetime | None = None,
+        failures: bool = False,
         options: Mapping[str, Any],
     ) -> None:
         unknown = sorted(options.keys() - SparkOptions.__annotations__.keys())
@@ -89,8 +85,19 @@ class Job:
         shards = options.get("shards") or partitions
         self.partitions = partitions
         self.plan = plan_rules(
-            rules.rules, rules.schema, settings, form, shards=shards, partitions=partitions
+            rules.rules,
+            rules.schema,
+            settings,
+            form,
+            shards=shards,
+            partitions=partitions,
+            until=None if until is None else form.times.clock.read(until),
         )
+        if until is not None and self.df.isStreaming:
+            raise EventError(
+                "until must go with a finite table; got a stream\n\n"
+                "hint: time goes on with events and heartbeats in the stream"
+            )
 
     @property
     def rules(self) -> Iterator[Rule]:
@@ -107,6 +114,11 @@ class Job:
         return df.mapInArrow(
             _encoding(self.plan.written(), keep_bad=BAD in self.outputs), messages.SPARK_SCHEMA
         )
+
+    @property
+    def plans(self) -> Plans:
+        """The plan, as the parts of the job get it."""
+        return Plans.single(self.plan)
 
 
 def _outputs(given: object) -> frozenset[str]:
@@ -152,16 +164,19 @@ def _settings(
 # --- batch -----------------------------------------------------------------------------------
 
 
-def _batch(job: Job, until: int | None) -> DataFrame:
+def _batch(job: Job) -> DataFrame:
     df = job.df
     if not any(_waits(rule) for rule in job.rules):
         # Nothing happens by time alone, so that other events do not even tell the time.
         types = sorted(set().union(*(input_types(rule) for rule in job.rules)))
         df = df.where(F.col("type").isin(types) | F.col("type").isNull())
-    routed = job.messages(df).repartition(job.partitions, "shard")
-    ordered = routed.sortWithinPartitions("shard", "low")
-    written, schema = job.plan.written(), job.schema
-    return ordered.mapInArrow(_matching(written, schema, job.outputs, until), job.spark_schema)
+    ordered = in_order(job.messages(df), job.partitions)
+    return ordered.mapInArrow(_matching(job.plans, job.schema, job.outputs), job.spark_schema)
+
+
+def in_order(df: DataFrame, partitions: int) -> DataFrame:
+    """Messages with those of a shard together, in the order of their times."""
+    return df.repartition(partitions, "shard").sortWithinPartitions("shard", "low")
 
 
 def _waits(rule: Rule) -> bool:
@@ -177,9 +192,9 @@ Batches = Iterator[Arrow]
 
 
 def _encoding(plan: str, *, keep_bad: bool) -> Callable[[Batches], Batches]:
-    def encode(batches: Batches) -> Batches:
+    def encode(given: Batches) -> Batches:
         encoder = Encoder(Plan.read(plan), keep_bad=keep_bad)
-        yield from packed(encoder.messages(batches))
+        yield from packed(encoder.messages(given))
 
     return encode
 
@@ -198,19 +213,15 @@ def packed(found: Iterable[Message]) -> Batches:
         yield batch_of(waiting)
 
 
-def _matching(
-    plan: str,
-    schema: Arrow,
-    outputs: frozenset[str],
-    until: int | None,
-) -> Callable[[Batches], Batches]:
-    def match(batches: Batches) -> Batches:
-        yield from history(Plan.read(plan), _rows(batches), schema, outputs, until)
+def _matching(plans: Plans, schema: Arrow, outputs: frozenset[str]) -> Callable[[Batches], Batches]:
+    def match(found: Batches) -> Batches:
+        yield from batches(table for _, table in history(plans, rows(found), schema, outputs))
 
     return match
 
 
-def _rows(batches: Batches) -> Iterator[Message]:
-    for batch in batches:
+def rows(found: Batches) -> Iterator[Message]:
+    """Record batches as messages."""
+    for batch in found:
         columns = [column.to_pylist() for column in batch.columns]
         yield from (Message(*row) for row in zip(*columns, strict=True))

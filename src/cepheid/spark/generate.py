@@ -13,6 +13,8 @@ COMPOSITE, LATE, BAD, PROGRESS = "composite", "late", "bad", "progress"
 
 def aligned(table: Arrow, schema: Arrow) -> Arrow:
     """A table with the columns of a schema; what it does not have is missing."""
+    if table.schema == schema:
+        return table
     columns = []
     for field in schema:
         at = table.schema.get_field_index(field.name)
@@ -34,7 +36,12 @@ def told(outcome: Outcome, schema: Arrow, outputs: frozenset[str]) -> Iterator[A
 
 
 def marked(table: Arrow, output: str, schema: Arrow) -> Arrow:
-    """A table with all columns, and the name of its output if there is such a column."""
+    """A table with all columns, and the name of its output if there is such a column.
+
+    Without a schema it stays as it is.
+    """
+    if schema is None:
+        return table
     if "output" in schema.names:
         names = pa.array([output], pa.string()).take(pa.array([0] * table.num_rows))
         table = table.append_column("output", names)

@@ -13,10 +13,10 @@ import numpy as np
 
 from cepheid.runtime.arrival import NEVER, Heard
 from cepheid.spark.bad import letters_of
-from cepheid.spark.generate import BAD, batches, marked, told
+from cepheid.spark.generate import BAD, marked, told
 from cepheid.spark.messages import BAD as BAD_ROWS
 from cepheid.spark.messages import HEARD, Message, heard_of, table_of
-from cepheid.spark.plan import Plan
+from cepheid.spark.plan import Plan, Plans
 from cepheid.spark.route import Newest
 from cepheid.spark.shard import Outcome, Shard
 from cepheid.tables.arrow import Arrow
@@ -29,9 +29,8 @@ PORTION = 1 << 19
 class History:
     """Feeds one shard from messages that come sorted."""
 
-    def __init__(self, plan: Plan, shard: str, until: int | None) -> None:
+    def __init__(self, plan: Plan, shard: str) -> None:
         self._shard = Shard(plan, shard)
-        self._until = until
         self._waiting: list[Table] = []
         self._rows = 0
         self._enough = PORTION
@@ -72,14 +71,16 @@ class History:
     def _closed(self, heard: Heard) -> Outcome:
         """Let time go on to the end of all events, or to where the caller wants it."""
         ends = [*heard.newest.values(), *heard.beats.values()]
-        until = max([*ends, *([] if self._until is None else [self._until])], default=NEVER)
+        wanted = self._shard.plan.until
+        until = max([*ends, *([] if wanted is None else [wanted])], default=NEVER)
         found = self._shard.engine.advance_part(until, self._shard.plan.form)
         return Outcome(found, Table.empty())
 
 
 def history(
-    plan: Plan, rows: Iterable[Message], schema: Arrow, outputs: frozenset[str], until: int | None
-) -> Iterator[Arrow]:
-    """What all shards of a partition find, as record batches; messages come sorted by shard."""
-    for shard, messages in groupby(rows, key=lambda row: row.shard):
-        yield from batches(History(plan, shard, until).tables(messages, schema, outputs))
+    plans: Plans, rows: Iterable[Message], schema: Arrow, outputs: frozenset[str]
+) -> Iterator[tuple[str, Arrow]]:
+    """What the shards of a partition find, with their names; messages come sorted by shard."""
+    for address, messages in groupby(rows, key=lambda row: row.shard):
+        for table in History(*plans.of(address)).tables(messages, schema, outputs):
+            yield address, table

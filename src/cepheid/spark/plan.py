@@ -14,7 +14,7 @@ from functools import lru_cache
 from itertools import product
 from typing import Any
 
-from cepheid.algebra import Literal, Node, Rule, input_types, walk
+from cepheid.algebra import EventPredicate, Literal, Node, Rule, find, input_types, walk
 from cepheid.algebra.codec import decode_rule, encode
 from cepheid.errors import EventError
 from cepheid.events import Kind, Schema
@@ -28,6 +28,7 @@ EVERY = "*"
 """Stands in a key for all types that it does not name."""
 SHARD_LIMIT = 4096
 """The largest number of shards of a group; each has an engine of its own."""
+_OF_PLAN = "|"
 _TRIED = 64
 """How many combinations of keys are tried for rules that listen to each other."""
 
@@ -50,6 +51,14 @@ class Group:
         return frozenset().union(*(input_types(rule) for rule in self.rules))
 
     @property
+    def wants_all(self) -> bool:
+        """Whether events of all types are needed: rules come and go, or a timer ticks from the
+        first event on, whatever it is.
+        """
+        ticks = (p.every is not None for rule in self.rules for p in find(rule, EventPredicate))
+        return self.open or any(ticks)
+
+    @property
     def gaps_go_everywhere(self) -> bool:
         """Whether an event without a value of the key has to do with every value."""
         return bool(self.key) and (self.open or any(rule.missing for rule in self.rules))
@@ -64,6 +73,8 @@ class Plan:
     settings: Settings
     form: Tabular
     """The columns that the events have."""
+    until: int | None = None
+    """To where time goes on after the last event of a finite table."""
 
     @property
     def shards(self) -> dict[str, Group]:
@@ -87,11 +98,12 @@ class Plan:
                 "schema": {type_: dict(own) for type_, own in self.schema.items()},
                 "settings": self.settings.state(),
                 "form": self.form.state(),
+                "until": self.until,
             }
         )
 
     @staticmethod
-    @lru_cache(maxsize=64)
+    @lru_cache(maxsize=2048)
     def read(text: str) -> Plan:
         """The plan of a text."""
         head: dict[str, Any] = json.loads(text)
@@ -103,7 +115,38 @@ class Plan:
             Schema({t: {n: Kind(k) for n, k in own.items()} for t, own in head["schema"].items()}),
             Settings.of_state(head["settings"]),
             Tabular.of_state(head["form"]),
+            head["until"],
         )
+
+
+@dataclass(frozen=True)
+class Plans:
+    """The plans of one job: one, or several that have nothing to do with each other.
+
+    With several, the names of shards begin with that of their plan.
+    """
+
+    texts: Mapping[str, str]
+
+    @staticmethod
+    def single(plan: Plan) -> Plans:
+        """One plan alone."""
+        return Plans({"": plan.written()})
+
+    def __getitem__(self, name: str) -> Plan:
+        """The plan of a name."""
+        return Plan.read(self.texts[name])
+
+    def of(self, address: str) -> tuple[Plan, str]:
+        """The plan of a shard, and the name that the shard has there."""
+        if "" in self.texts:
+            return self[""], address
+        name, _, shard = address.partition(_OF_PLAN)
+        return self[name], shard
+
+    def address(self, name: str, shard: str) -> str:
+        """What a shard of a plan is called in the job."""
+        return f"{name}{_OF_PLAN}{shard}" if name else shard
 
 
 def plan_rules(
@@ -114,6 +157,7 @@ def plan_rules(
     *,
     shards: int,
     partitions: int,
+    until: int | None = None,
 ) -> Plan:
     """The plan for rules: keyed groups on `shards` shards, of Spark's so many partitions."""
     if type(shards) is not int or not 1 <= shards <= SHARD_LIMIT:
@@ -121,7 +165,7 @@ def plan_rules(
     groups = [*_grouped(rules, shards)]
     names = placed([(group.name, shards if group.key else 1) for group in groups], partitions)
     groups = [replace(group, shards=own) for group, own in zip(groups, names, strict=True)]
-    return Plan(tuple(groups), schema, settings, form)
+    return Plan(tuple(groups), schema, settings, form, until)
 
 
 # --- which rules stay together -------------------------------------------------------------
@@ -178,7 +222,7 @@ def _connected(rules: Sequence[Rule]) -> list[list[Rule]]:
         makers.setdefault(rule.output.type, []).append(number)
     leader = list(range(len(rules)))
 
-    def find(number: int) -> int:
+    def led_by(number: int) -> int:
         while leader[number] != number:
             leader[number] = number = leader[leader[number]]
         return number
@@ -187,11 +231,11 @@ def _connected(rules: Sequence[Rule]) -> list[list[Rule]]:
         for type_ in input_types(rule):
             heard = range(len(rules)) if type_ == FAILURE else makers.get(type_, ())
             for maker in heard:
-                one, other = sorted((find(number), find(maker)))
+                one, other = sorted((led_by(number), led_by(maker)))
                 leader[other] = one
     found: dict[int, list[Rule]] = {}
     for number, rule in enumerate(rules):
-        found.setdefault(find(number), []).append(rule)
+        found.setdefault(led_by(number), []).append(rule)
     return list(found.values())
 
 

@@ -31,7 +31,9 @@ class Router:
 
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
-        self._types = {group.name: group.types for group in plan.groups}
+        self._types = {
+            group.name: None if group.wants_all else group.types for group in plan.groups
+        }
 
     def route(self, table: Table) -> Iterator[tuple[str, Table]]:
         """The events of a table by shard; an event may go to several, or nowhere."""
@@ -48,7 +50,8 @@ class Router:
             yield from _spread(group, own)
 
     def _is_wanted(self, group: Group, type_: str) -> bool:
-        return group.open or type_ in self._types[group.name]
+        wanted = self._types[group.name]
+        return wanted is None or type_ in wanted
 
 
 def newest_of(table: Table, *, apart: bool) -> Newest:
@@ -106,10 +109,9 @@ def shard_numbers(group: Group, table: Table) -> Ints:
     """For every event the number of its shard; -1 where it has no value of the key."""
     found, dictionary = codes(table.types)
     attributes = sorted(set(group.key.values()))
-    own = np.array(
-        [attributes.index(group.key.get(t) or group.key[EVERY]) for t in texts(dictionary)],
-        np.int64,
-    )
+    # A dictionary may have types that no event has; which attribute stands for them is no matter.
+    named = [group.key.get(t) or group.key.get(EVERY, attributes[0]) for t in texts(dictionary)]
+    own = np.array([attributes.index(name) for name in named], np.int64)
     which = own[found]
     shards = np.full(len(table), -1, np.int64)
     for number, attribute in enumerate(attributes):

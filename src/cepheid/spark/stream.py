@@ -22,7 +22,7 @@ from cepheid.errors import SnapshotError
 from cepheid.spark.bad import letters_of
 from cepheid.spark.generate import BAD, PROGRESS, aligned, batches, marked, told
 from cepheid.spark.messages import BAD as BAD_ROWS
-from cepheid.spark.plan import Group, Plan
+from cepheid.spark.plan import Group, Plan, Plans
 from cepheid.spark.shard import Outcome, Shard, packed, restored
 from cepheid.tables.arrow import Arrow, pa
 
@@ -37,7 +37,7 @@ _PROVIDER_SETTING = "spark.sql.streaming.stateStore.providerClass"
 
 HEAD = "token string, about string, snapshot_bytes bigint, log_bytes bigint, records bigint"
 PIECE = "bytes binary"
-FOUND = "output string, payload binary"
+FOUND = "shard string, output string, payload binary"
 _PIECE_SIZE = 1 << 23
 """The size of the pieces in which a snapshot is stored."""
 _LEAST_LOG = 1 << 16
@@ -50,20 +50,21 @@ _UNUSED = 64
 
 def streamed(job: Job) -> DataFrame:
     """What the rules of a job find in its stream."""
-    conf = job.session.conf
+    found = matched(job.messages(job.df), job.plans, job.outputs, job.schema)
+    return found.mapInArrow(_generating(job.schema), job.spark_schema)
+
+
+def matched(messages: DataFrame, plans: Plans, outputs: frozenset[str], schema: Arrow) -> DataFrame:
+    """What shards find, as tables in bytes."""
+    conf = messages.sparkSession.conf
     if conf.get(_PROVIDER_SETTING) != PROVIDER:
         conf.set(_PROVIDER_SETTING, PROVIDER)
-    found = (
-        job.messages(job.df)
-        .groupBy("shard")
-        .transformWithStateInPandas(
-            statefulProcessor=ShardProcessor(job.plan.written(), job.outputs, job.schema),
-            outputStructType=FOUND,
-            outputMode="Append",
-            timeMode="None",
-        )
+    return messages.groupBy("shard").transformWithStateInPandas(
+        statefulProcessor=ShardProcessor(plans, outputs, schema),
+        outputStructType=FOUND,
+        outputMode="Append",
+        timeMode="None",
     )
-    return found.mapInArrow(_generating(job.schema), job.spark_schema)
 
 
 def _generating(schema: Arrow) -> Callable[[Iterator[Arrow]], Iterator[Arrow]]:
@@ -104,8 +105,8 @@ _AGES: dict[str, int] = {}
 class ShardProcessor(StatefulProcessor):
     """Runs in Spark's workers: messages of a shard in, what it finds out."""
 
-    def __init__(self, plan: str, outputs: frozenset[str], schema: Arrow) -> None:
-        self._plan = plan
+    def __init__(self, plans: Plans, outputs: frozenset[str], schema: Arrow) -> None:
+        self._plans = plans
         self._outputs = outputs
         self._schema = schema
 
@@ -125,19 +126,19 @@ class ShardProcessor(StatefulProcessor):
         timerValues: Any,  # noqa: ANN401, N803 (Spark's name)
     ) -> Iterator[pd.DataFrame]:
         """Take the messages of a shard in one batch."""
-        name = str(key[0])
+        address = str(key[0])
+        plan, name = self._plans.of(address)
         messages = [
             (int(kind), bytes(payload))
             for frame in rows
             for kind, payload in zip(frame["kind"], frame["payload"], strict=True)
         ]
-        plan = Plan.read(self._plan)
         shard, head, fresh = self._opened(plan, name)
         letters = [payload for kind, payload in messages if kind == BAD_ROWS]
         record = packed([(kind, payload) for kind, payload in messages if kind != BAD_ROWS])
         outcome = shard.take(messages)
         head = self._written(shard, head, record, fresh=fresh)
-        yield from self._found(shard, outcome, letters, head)
+        yield from self._found(address, shard, outcome, letters, head)
 
     # --- state ---------------------------------------------------------------------------
 
@@ -184,15 +185,15 @@ class ShardProcessor(StatefulProcessor):
     # --- what is told ----------------------------------------------------------------------
 
     def _found(
-        self, shard: Shard, outcome: Outcome, letters: list[bytes], head: Head
+        self, address: str, shard: Shard, outcome: Outcome, letters: list[bytes], head: Head
     ) -> Iterator[pd.DataFrame]:
         tables = list(told(outcome, self._schema, self._outputs))
         tables += [marked(letters_of(letter), BAD, self._schema) for letter in letters]
         if PROGRESS in self._outputs:
             tables.append(marked(_progress(shard, outcome, letters, head), PROGRESS, self._schema))
         if tables:
-            payloads = [_stream_bytes(table) for table in tables]
-            yield pd.DataFrame({"output": [""] * len(payloads), "payload": payloads})
+            payloads = [stream_bytes(table) for table in tables]
+            yield pd.DataFrame({"shard": address, "output": "", "payload": payloads})
 
 
 def _keep(token: str, shard: Shard) -> None:
@@ -241,7 +242,8 @@ def _progress(shard: Shard, outcome: Outcome, letters: list[bytes], head: Head) 
     return pa.table({"event": pa.array([json.dumps(found)], pa.string())})
 
 
-def _stream_bytes(table: Arrow) -> bytes:
+def stream_bytes(table: Arrow) -> bytes:
+    """A table in the format of Arrow's streams."""
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, table.schema) as stream:
         stream.write_table(table)

@@ -13,7 +13,9 @@ from cepheid.events import Kind
 from cepheid.kernel.registry import FAILURE
 from cepheid.tables.arrow import Array, Ints, kind, pa, pc, strings
 from cepheid.tables.cells import column
+from cepheid.tables.cells import columns as cell_columns
 from cepheid.tables.ids import written
+from cepheid.tables.json_texts import json_members, json_objects
 from cepheid.tables.outputs import Kinds, output_kinds
 from cepheid.tables.parts import Parts
 from cepheid.tables.payload import Payload
@@ -23,6 +25,8 @@ from cepheid.tables.times import Times
 
 OWN = ("id", "type", "ts", "start", "rule", "events")
 """Columns that are no attributes; an attribute of such a name is left out."""
+ATTRIBUTES = "attributes"
+"""The column of all attributes in the loose form."""
 _PORTION = 1 << 20
 """How many composite events are written at a time."""
 
@@ -31,12 +35,14 @@ _PORTION = 1 << 20
 class Form:
     """How composite events are written: their times, attributes, and the ids of their events.
 
-    A kind that is not known follows from the values that are there.
+    A kind that is not known follows from the values that are there. In the `loose` form attributes
+    have no columns of their own but are one JSON text: rules that come later may add others.
     """
 
     times: Times
     attributes: Mapping[str, Kind | None]
     id_kind: Kind
+    loose: bool = False
 
     @staticmethod
     def of(
@@ -73,6 +79,7 @@ def schema_of(form: Form, kinds: Mapping[str, Kind | None]) -> Any:  # noqa: ANN
     event = pa.struct({"label": TEXT, "type": TEXT, "ts": time, "id": ARROW[form.id_kind]})
     fields = {"id": TEXT, "type": TEXT, "ts": time, "start": time, "rule": TEXT}
     fields |= {n: ARROW[kind_ or Kind.STRING] for n, kind_ in kinds.items() if n not in OWN}
+    fields |= {ATTRIBUTES: TEXT} if form.loose else {}
     return pa.schema({**fields, "events": pa.list_(event)})
 
 
@@ -125,7 +132,7 @@ class _Writer:
             "ts": times.write(matches.ends),
             "start": times.write(matches.starts),
             "rule": strings(names),
-            **self._attributes(matches, parts),
+            **(self._attributes if not self._form.loose else self._joined)(matches, parts),
             "events": self._events(parts),
         }
         return pa.table(columns, schema=self.schema)
@@ -145,6 +152,19 @@ class _Writer:
             name: _first(found[name]) if name in found else pa.nulls(len(matches), ARROW[kind_])
             for name, kind_ in self._kinds.items()
         }
+
+    def _joined(self, matches: Matches, parts: Parts) -> dict[str, Array]:
+        """All attributes as JSON texts."""
+        texts = self._payload.encoder.texts
+        given = zip(matches.names, matches.tags, matches.cells, strict=True)
+        members = [
+            json_members(name, array)
+            for own, tags, cells in given
+            for name, array in cell_columns(own, tags, cells, texts)
+        ]
+        more = self._payload.composer.everything(matches.rules, parts, matches.names)
+        members += [json_members(name, array) for name, array in more]
+        return {ATTRIBUTES: json_objects(members, len(matches))}
 
     def _events(self, parts: Parts) -> Array:
         """What composite events are made of: a list of structures for each."""
