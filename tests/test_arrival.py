@@ -372,7 +372,10 @@ def test_policies_are_named_as_they_are_written() -> None:
         ({"policy": "probable"}, "policy must be one of"),
         ({"policy": "probable(1)"}, "probability of policy probable must lie above 0"),
         ({"policy": "probable(0)"}, "probability of policy probable must lie above 0"),
-        ({"policy": "best_effort", "delay": 1}, "delay, sources and idle must go with .* guaranteed"),
+        (
+            {"policy": "best_effort", "delay": 1},
+            "delay, sources and idle must go with .* guaranteed",
+        ),
         ({"policy": "probable(0.5)", "sources": ["a"]}, "delay, sources and idle must go with"),
     ],
 )

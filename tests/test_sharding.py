@@ -1,0 +1,257 @@
+"""Shards without Spark: what is parted over shards gives what the oracle gives for the whole."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa  # type: ignore[import-untyped]  # it has no types
+import pytest
+from hypothesis import given, note
+from hypothesis import strategies as st
+
+import cepheid
+from cepheid.errors import EventError, SnapshotError
+from cepheid.events import Event
+from cepheid.oracle import evaluate
+from cepheid.records import Clock
+from cepheid.rules import Rules
+from cepheid.runtime.arrival import Heard
+from cepheid.runtime.settings import Settings
+from cepheid.runtime.tabular import Tabular
+from cepheid.spark.keys import route_keys
+from cepheid.spark.plan import Plan, plan_rules
+from cepheid.spark.route import Router, hashes, newest_of, shard_numbers
+from cepheid.spark.shard import Shard, packed, restored, unpacked
+from cepheid.tables.frames import Frame
+from cepheid.tables.table import from_events
+from cepheid.tables.times import Times
+from cepheid.testing import Case, cases_of, difference, format_cases
+from tests.cases import CASES, case_id
+from tests.sharding import found_in_shards
+from tests.strategies import RULES, streams
+
+FORM = Tabular(Frame.ARROW, Times(Clock.of("us")), loose=True)
+RUN = [case for case in CASES if case.error is None]
+
+
+@pytest.mark.parametrize("case", [case for case in RUN if not case.arrives], ids=case_id)
+def test_a_case_over_shards_of_a_finite_table_gives_what_it_expects(case: Case) -> None:
+    found = found_in_shards(case.load(), case, streaming=False, seed=1)
+    assert not difference(case.expect or (), found.events)
+
+
+@pytest.mark.parametrize("case", RUN, ids=case_id)
+def test_a_case_over_shards_of_a_stream_gives_what_it_expects(case: Case) -> None:
+    found = found_in_shards(case.load(), case, streaming=True, seed=1)
+    case.check_late(found.late)
+    assert not difference(case.expect or (), found.events)
+
+
+@pytest.mark.property
+@pytest.mark.parametrize("language", RULES)
+@given(data=st.data(), seed=st.integers(0, 999), streaming=st.booleans())
+def test_random_rules_over_shards_find_what_the_oracle_finds(
+    language: str, data: st.DataObject, seed: int, streaming: bool
+) -> None:
+    rule = data.draw(RULES[language])
+    events = data.draw(streams(24))
+    expected = evaluate([rule], events).events
+    case = Case("over shards", language, "", tuple(events))
+    found = found_in_shards(Rules((rule,)), case, streaming=streaming, seed=seed)
+    if difference(expected, found.events):
+        note(f"keys: {route_keys(rule)}")
+        note(format_cases(cases_of("over shards", [rule], events, expected)))
+    assert not difference(expected, found.events)
+
+
+# --- keys ----------------------------------------------------------------------------------
+
+
+KEYS = [
+    ("tesla", "Smoke(area=$a) and each Temp(area=$a) within 5 min from Smoke", ["area"]),
+    ("tesla", "Smoke(area=$a) and last Temp(area=$a) within 5 min from Smoke", ["area"]),
+    ("tesla", "Smoke() and each Temp() within 5 min from Smoke", []),
+    (
+        "tesla",
+        "Smoke(area=$a) and each Temp(area=$a) within 5 min from Smoke"
+        " and not Rain(area=$a) between Temp and Smoke",
+        ["area"],
+    ),
+    (
+        "tesla",
+        "Smoke(area=$a) and each Temp(area=$a) within 5 min from Smoke"
+        " and not Rain() between Temp and Smoke",
+        [],
+    ),
+]
+
+
+@pytest.mark.parametrize(("language", "pattern", "names"), KEYS)
+def test_a_key_must_cover_everything_that_a_rule_looks_at(
+    language: str, pattern: str, names: list[str]
+) -> None:
+    (rule,) = cepheid.load(f"Rule R define F() from {pattern}", language=language)
+    assert sorted({name for key in route_keys(rule) for name in key.values()}) == names
+
+
+def test_a_policy_must_choose_within_the_key() -> None:
+    """What hangs below is compared after the choice, which may fall on another key."""
+    text = """Rule R define F() from Smoke(area=$a)
+      and {} Temp() within 5 min from Smoke
+      and each Fan(area=$a and room=Temp.area) within 5 min from Temp"""
+    (each,) = cepheid.load(text.format("each"), language="tesla")
+    (last,) = cepheid.load(text.format("last"), language="tesla")
+    assert route_keys(each) == route_keys(last) == []
+
+
+def test_a_detector_must_look_at_its_key_at_every_step() -> None:
+    texts = {
+        "define V as [a: A] ; [b: B(k = a.k)]": [{"A": "k", "B": "k"}],
+        "define V as [a: A] ; [b: B] ; [c: C(k = a.k and k = b.k)]": [],
+        "define V as [a: A] ; [b: B(k = a.k)]*": [{"A": "k", "B": "k"}],
+        "define V as [a: A] ; [b: B]*": [],
+    }
+    for text, keys in texts.items():
+        (rule,) = cepheid.load(text, language="core")
+        assert route_keys(rule) == keys, text
+
+
+# --- plans ---------------------------------------------------------------------------------
+
+
+def planned(text: str, language: str, shards: int = 4) -> Plan:
+    rules = cepheid.load(text, language=language)
+    return plan_rules(rules.rules, rules.schema, Settings(), FORM, shards=shards, partitions=4)
+
+
+def test_rules_with_the_same_key_share_a_group() -> None:
+    plan = planned(
+        "Rule R define F() from S(k=$a) and each T(k=$a) within 1 min from S\n"
+        "Rule Q define G() from S(k=$a) and last U(k=$a) within 1 min from S\n"
+        "Rule P define H() from S(j=$a) and last U(j=$a) within 1 min from S\n",
+        "tesla",
+    )
+    assert [(group.name, [rule.name for rule in group.rules]) for group in plan.groups] == [
+        ("k", ["R", "Q"]),
+        ("j", ["P"]),
+    ]
+
+
+def test_rules_that_listen_to_each_other_share_shards_by_what_is_handed_on() -> None:
+    makes = "Rule R define F(k: string) from S(k=$a) and each T(k=$a) within 1 min from S"
+    hears = "Rule Q define G() from F(k=$a) and each U(k=$a) within 1 min from F"
+    keyed = planned(f"{makes} where k = S.k\n{hears}\n", "tesla")
+    assert [dict(group.key) for group in keyed.groups] == [{"F": "k", "S": "k", "T": "k", "U": "k"}]
+    other = planned(f"{makes} where k = 'x'\n{hears}\n", "tesla")
+    assert [(len(group.rules), dict(group.key)) for group in other.groups] == [(2, {})]
+
+
+def test_rules_without_a_key_are_spread_family_by_family() -> None:
+    texts = [
+        f"Rule R{n} define F() from S() and each T(v > {n}) within 1 min from S" for n in range(6)
+    ]
+    texts += [f"Rule Q{n} define G() from U(v > {n})" for n in range(4)]
+    plan = planned("\n".join(texts), "tesla", shards=2)
+    assert sorted(len(group.rules) for group in plan.groups) == [4, 6]
+    assert all(len(group.shards) == 1 for group in plan.groups)
+
+
+def test_a_plan_is_the_same_after_its_way_as_text() -> None:
+    plan = planned("QUERY Q EVENT SEQ(A x, B y) WHERE [id] WITHIN 1 hour", "sase")
+    again = Plan.read(plan.written())
+    assert again.written() == plan.written()
+    assert again.groups[0].rules == plan.groups[0].rules
+
+
+def test_shards_must_be_a_sensible_number() -> None:
+    with pytest.raises(EventError, match="shards must be a number from 1"):
+        planned("QUERY Q EVENT A x", "sase", shards=0)
+
+
+# --- routing -------------------------------------------------------------------------------
+
+
+def test_equal_values_of_any_kind_have_one_hash() -> None:
+    ints, doubles = pa.array([1, 0, 2**40]), pa.array([1.0, -0.0, float(2**40)])
+    assert (hashes(ints) == hashes(doubles)).all()
+    texts = pa.array(["a", "bb", "", "a"])
+    assert (hashes(texts) == hashes(texts.dictionary_encode())).all()
+    assert (hashes(texts.slice(1)) == hashes(texts)[1:]).all()
+    assert len(set(hashes(pa.array([str(n) for n in range(1000)])).tolist())) == 1000
+
+
+def test_events_go_to_one_shard_each_and_those_without_a_key_where_they_matter() -> None:
+    events = [Event("A", n, n, {"id": n % 7} if n % 5 else {}) for n in range(70)]
+    table = from_events(events)
+    sase = planned("QUERY Q EVENT SEQ(A x, A y) WHERE [id] WITHIN 1 hour", "sase")
+    routed = list(Router(sase).route(table))
+    numbers = shard_numbers(sase.groups[0], table)
+    gaps = int((numbers < 0).sum())
+    assert gaps == 14
+    assert sum(len(part) for _, part in routed) == len(events) - gaps + 4 * gaps
+    tesla = planned(
+        "Rule R define F() from A(id=$a) and each B(id=$a) within 1 min from A", "tesla"
+    )
+    assert sum(len(part) for _, part in Router(tesla).route(table)) == len(events) - gaps
+
+
+def test_shards_get_about_equal_shares() -> None:
+    events = [Event("A", n, n, {"id": f"tag-{n}"}) for n in range(4000)]
+    plan = planned("QUERY Q EVENT SEQ(A x, A y) WHERE [id] WITHIN 1 hour", "sase")
+    counts = np.bincount(shard_numbers(plan.groups[0], from_events(events)))
+    assert counts.min() > 800
+
+
+def test_the_newest_times_are_those_of_each_source() -> None:
+    events = [
+        Event("A", 1, 1, {"source": "x"}),
+        Event("A", 5, 5, {"source": 2}),
+        Event("A", 3, 3, {"source": "x"}),
+        Event("A", 9, 9),
+    ]
+    table = from_events(events)
+    assert newest_of(table, apart=True) == {"x": 3, 2: 5, None: 9}
+    assert newest_of(table, apart=False) == {None: 9}
+
+
+# --- state ---------------------------------------------------------------------------------
+
+
+def test_damaged_state_is_told_with_its_shard() -> None:
+    plan = planned("QUERY Q EVENT SEQ(A x, B y) WITHIN 1 hour", "sase")
+    name = plan.groups[0].shards[0]
+    snapshot = Shard(plan, name).engine.snapshot()
+    with pytest.raises(SnapshotError, match=f"state of shard {name}: snapshot must have"):
+        restored(plan, name, snapshot[:-3], [])
+    record = packed([(0, b"abc"), (1, b"")])
+    assert unpacked(record) == [(0, b"abc"), (1, b"")]
+    with pytest.raises(SnapshotError, match="must hold whole messages"):
+        restored(plan, name, snapshot, [record[:-14]])
+
+
+def test_settings_may_not_change_while_there_is_state() -> None:
+    text = "QUERY Q EVENT SEQ(A x, B y) WITHIN 1 hour"
+    plan = planned(text, "sase")
+    name = plan.groups[0].shards[0]
+    snapshot = Shard(plan, name).engine.snapshot()
+    rules = cepheid.load(text, language="sase")
+    other = plan_rules(rules.rules, rules.schema, Settings(delay=5), FORM, shards=4, partitions=4)
+    with pytest.raises(SnapshotError, match="delay was 0 and is 5"):
+        restored(other, name, snapshot, [])
+
+
+def test_rules_may_change_while_there_is_state() -> None:
+    plan = planned("QUERY Q EVENT SEQ(A x, B y) WITHIN 1 hour", "sase")
+    name = plan.groups[0].shards[0]
+    shard = Shard(plan, name)
+    shard.take_tables([from_events([Event("A", 1, 1)])], Heard({None: 1}))
+    other = planned(
+        "QUERY Q EVENT SEQ(A x, B y) WITHIN 1 hour\nQUERY P EVENT SEQ(A x, C y) WITHIN 1 hour",
+        "sase",
+        shards=1,
+    )
+    assert shard.settle(other.groups[0])
+    assert not shard.settle(other.groups[0])
+    events = from_events([Event("B", 2, 2), Event("C", 3, 3), Event("A", 4, 4), Event("C", 5, 5)])
+    found = shard.take_tables([events], Heard({None: 5})).composites
+    # Q has kept its A; P begins with the A that came after it.
+    assert sorted(found.column("rule").to_pylist()) == ["P", "Q"]
