@@ -171,13 +171,9 @@ class CompositeEvent(Event):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        depths = (e.depth for _, e in self.events if isinstance(e, CompositeEvent))
-        object.__setattr__(self, "depth", 1 + max(depths, default=0))
+        object.__setattr__(self, "depth", depth_over(self.events))
         if self.__dict__["id"] is None:
             del self.__dict__["id"]
-            # One level at a time: a long chain of composite events must not become a recursion.
-            for _, event in self.events:
-                _ = event.id
 
     @cached_property  # type: ignore[misc]  # a field that is computed when first asked for
     def id(self) -> int | str | None:
@@ -185,6 +181,42 @@ class CompositeEvent(Event):
         return _composite_id(self)
 
     __hash__ = Event.__hash__
+
+
+def composite(  # noqa: PLR0917 (in the order of the fields)
+    type_: str,
+    start: int,
+    end: int,
+    attributes: dict[str, Value],
+    rule: str,
+    events: tuple[tuple[str, Event], ...],
+) -> CompositeEvent:
+    """A composite event of events that are none, of parts that are known to be right."""
+    event = _NEW(CompositeEvent)
+    own = {
+        "type": type_,
+        "start": start,
+        "end": end,
+        "attributes": attributes,
+        "rule": rule,
+        "events": events,
+    }
+    _SET(event, "__dict__", own)
+    return event
+
+
+_NEW, _SET = object.__new__, object.__setattr__
+
+
+def depth_over(events: Iterable[tuple[str, Event]]) -> int:
+    """How many composite events stand above each other in one that is made of some events."""
+    depth = 0
+    for _, event in events:
+        if isinstance(event, CompositeEvent):
+            depth = max(depth, event.depth)
+            # One level at a time: a long chain of composite events must not become a recursion.
+            _ = event.id
+    return 1 + depth
 
 
 def _composite_id(event: CompositeEvent) -> str:

@@ -15,10 +15,12 @@ from cepheid.kernel.collecting import mark_collections, move_collections
 from cepheid.kernel.columns import Batch, Encoder
 from cepheid.kernel.detector_plan import DetectorPlans
 from cepheid.kernel.detectors import mark_detectors, move_detectors
+from cepheid.kernel.few import ROOM, Few, few
 from cepheid.kernel.found import Found, drained
 from cepheid.kernel.lateness import Lateness
 from cepheid.kernel.lazy import mark_trees, move_trees
 from cepheid.kernel.limits import Limit
+from cepheid.kernel.matches import MATCH_FAMILY
 from cepheid.kernel.memory import Memory
 from cepheid.kernel.plan import TreePlans
 from cepheid.kernel.ready import flags, make_ready
@@ -140,6 +142,7 @@ class Kernel:
         # This slot never grows, so that a view of it stays good.
         self._scalars = self._memory.view(SCALARS)
         self._strategies = flags(())
+        self._room = np.empty(ROOM, np.int64)
 
     # --- rules ---------------------------------------------------------------
 
@@ -248,6 +251,29 @@ class Kernel:
             refused = self._check() or refused
         if refused is not None:
             raise refused
+
+    def feed_one(self, batch: Batch) -> tuple[list[Found | Few], LimitError | None]:
+        """Take one event, in columns as compiled code knows them; the shortest way there is.
+
+        What is found comes together with the error of a limit that was reached.
+        """
+        make_ready(self._strategies)
+        self._rank()
+        self._compact()
+        found: list[Found | Few] = []
+        refused, at = None, 0
+        while at == 0:
+            self._begin_call()
+            at = feed(self._memory.m, *batch, 0, *self._strategies)
+            self._fed += at
+            if self._memory.m[3 * MATCH_FAMILY + 1]:
+                some = few(self._memory, self.registry, self._room)
+                found += drained(self._memory, self.registry) if some is None else [some]
+            try:
+                refused = self._check() or refused
+            except LimitError as error:
+                return found, error
+        return found, refused
 
     def advance(self, time: int) -> Iterator[Found]:
         """Let time pass: everything that is due at or before a time happens."""

@@ -26,6 +26,7 @@ from cepheid.kernel.detectors import (
     move_detectors,
     see_detectors,
 )
+from cepheid.kernel.few import listed
 from cepheid.kernel.found import by_look, spread_heads, spread_labels, spread_values
 from cepheid.kernel.lazy import fire_trees, mark_trees, move_trees, see_trees
 from cepheid.kernel.runs import mark_runs, move_runs, see_runs
@@ -76,6 +77,7 @@ _SHARED: tuple[tuple[str, Callable[..., object], tuple[Any, ...]], ...] = (
     ("matches as columns", spread_heads, (_MEMORY, _INT[::1], _FLAG, _INT)),
     ("matches as columns", spread_values, (_MEMORY, _INT[::1], _CELLS, _INT[::1], _INT)),
     ("matches as columns", spread_varied, (_MEMORY, _INT[::1], _FLAG, _INT)),
+    ("few matches", listed, (_MEMORY, _INT[::1], _INT[::1], _CELLS, _INT[::1])),
     ("events that are kept", begin_compaction, _ALONE),
     ("events that are kept", finish_compaction, _ALONE),
 )

@@ -41,6 +41,8 @@ from cepheid.kernel.values import BOOL, DOUBLE, INT, TEXT, Ints
 
 KINDS = {Kind.INT: INT, Kind.DOUBLE: DOUBLE, Kind.STRING: TEXT, Kind.BOOL: BOOL, None: ANY_KIND}
 FAILURE = "Failure"
+FAILING = -2
+"""Stands for the kinds of the attributes of failures, where a layout is a line of numbers."""
 
 
 @dataclass(frozen=True)
@@ -105,6 +107,12 @@ class Look:
             computed += place is None
         return np.array(rows, np.int64).reshape(-1, 2)
 
+    @cached_property
+    def lines(self) -> Ints:
+        """The layout of the attributes in numbers: place and kind of each."""
+        kinds = np.full_like(self.kind_codes, FAILING) if self.failure else self.kind_codes
+        return np.column_stack([self.places, kinds])
+
 
 @dataclass
 class Registry:
@@ -132,6 +140,7 @@ class Registry:
         self.looks: list[Look] = []
         self.fine_looks: list[tuple[int, tuple[str, ...] | None]] = []
         self.look_of = self.fine_of = np.empty(0, np.int64)
+        self.layout_begins, self.layouts = np.zeros(1, np.int64), np.empty((0, 3), np.int64)
         self._look_of: list[int] = []
         self._fine_of: list[int] = []
         self._look_numbers: dict[Look, int] = {}
@@ -173,6 +182,9 @@ class Registry:
                 self.fine_looks.append((number, shape.labels))
             self._look_of.append(number)
             self._fine_of.append(fine)
+        lines = [look.lines for look in self.looks]
+        self.layout_begins = np.cumsum([0, *map(len, lines)])
+        self.layouts = np.concatenate([np.empty((0, 3), np.int64), *lines])
         self.look_of = np.array(self._look_of, np.int64)
         self.fine_of = np.array(self._fine_of, np.int64)
 

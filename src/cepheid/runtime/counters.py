@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from cepheid.algebra import Rule
+from cepheid.events import CompositeEvent
 
 if TYPE_CHECKING:
     from cepheid.kernel.found import Found
@@ -66,6 +67,12 @@ class Counts:
                 rule = rules[number]
                 self.by_type[FAILURE if portion.failure else rule.output.type] += count
                 self.by_rule[rule.name] += count
+
+    def add_events(self, events: Iterable[CompositeEvent]) -> None:
+        """Count composite events."""
+        for event in events:
+            self.by_type[event.type] += 1
+            self.by_rule[event.rule] += 1
 
     def state(self) -> dict[str, Any]:
         """The counts as JSON values."""

@@ -23,6 +23,7 @@ from cepheid.errors import (
     did_you_mean,
 )
 from cepheid.events import CompositeEvent, Event, Kind, Schema, Value
+from cepheid.kernel.few import Few
 from cepheid.kernel.found import Found
 from cepheid.records import Clock, check_event, from_record, from_records, to_record
 from cepheid.rules import Rules
@@ -266,7 +267,7 @@ class Engine:
 
     # --- the way of an event -------------------------------------------------
 
-    def _arrive(self, event: Event) -> list[Found]:
+    def _arrive(self, event: Event) -> Sequence[Found | Few]:
         """What is found because an event has arrived."""
         self._matcher.trim()
         at_once = self._intake.arrive(event)
@@ -274,15 +275,16 @@ class Engine:
             return self._settle_waiting()
         self._passed = max(self._passed, event.end - 1)
         found = self._matcher.feed_one(event)
-        return found + self._settle([]) if self._intake.arrival.passed > self._passed else found
+        passed = self._intake.arrival.passed > self._passed
+        return [*found, *self._pass_time()] if passed else found
 
-    def _settle(self, events: Sequence[Event]) -> list[Found]:
+    def _settle(self, events: Sequence[Event]) -> Sequence[Found | Few]:
         """Consume events, then let as much time pass as surely has passed."""
-        portions: list[Found] = []
+        portions: list[Found | Few] = []
         if events:
             self._passed = max(self._passed, events[-1].end - 1)
             portions += self._matcher.feed(events)
-        return portions + self._pass_time()
+        return [*portions, *self._pass_time()]
 
     def _settle_table(self, table: Table, found: Ordering) -> list[Found]:
         """The same for events of a table."""
@@ -292,7 +294,7 @@ class Engine:
             portions += self._matcher.feed_table(table, found)
         return portions + self._pass_time()
 
-    def _settle_waiting(self) -> list[Found]:
+    def _settle_waiting(self) -> Sequence[Found | Few]:
         """The same for whatever waits and is ready, in the form in which it came."""
         if self._kind == TABLE:
             return self._settle_table(*self._intake.take_table())
@@ -306,17 +308,20 @@ class Engine:
 
     # --- what comes out ------------------------------------------------------
 
-    def _told(self, portions: list[Found], *, part: bool = False) -> Any:  # noqa: ANN401 (the kind that was pushed)
+    def _told(self, portions: Sequence[Found | Few], *, part: bool = False) -> Any:  # noqa: ANN401 (the kind that was pushed)
         """What was found, in the form of what was pushed, after every subscriber has seen it."""
         late = [] if part else self._intake.take_late(wanted=self._subscriptions.wants_late)
         told = [portion for portion in portions if self._is_told(portion)]
-        self._counts.add(told, self._matcher.rules)
         found: Any
         if self._kind == TABLE and self._tabular is not None:
-            found = self._tabular.written(told, self._matcher.payload, self._form(self._tabular))
-            self._subscriptions.tell(self._wanted(told), late)
+            form, payload = self._form(self._tabular), self._matcher.payload
+            columns = [portion for portion in told if isinstance(portion, Found)]
+            self._counts.add(columns, self._matcher.rules)
+            found = self._tabular.written(columns, payload, form)
+            self._subscriptions.tell(self._wanted(columns), late)
         else:
             events = self._matcher.composites(told)
+            self._counts.add_events(events)
             records = self._kind == RECORDS
             found = [to_record(event, self._clock) for event in events] if records else events
             self._subscriptions.tell(events, late)
@@ -343,7 +348,7 @@ class Engine:
             [portion for portion in portions if wanted.intersection(portion.rules.tolist())]
         )
 
-    def _is_told(self, portion: Found) -> bool:
+    def _is_told(self, portion: Found | Few) -> bool:
         """Failure events that only rules asked for stay inside."""
         return self._settings.failures or not portion.failure
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from operator import attrgetter
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +18,7 @@ from cepheid.algebra import EventPredicate, Rule, find, input_types
 from cepheid.algebra.codec import decode_rule, encode
 from cepheid.errors import LimitError
 from cepheid.events import CompositeEvent, Event, Schema
+from cepheid.kernel.few import Few
 from cepheid.kernel.found import Found
 from cepheid.kernel.kernel import Kernel
 from cepheid.kernel.limits import Limit
@@ -28,6 +30,9 @@ from cepheid.tables.order import Ordering
 from cepheid.tables.payload import Payload
 from cepheid.tables.table import Table
 
+P = TypeVar("P", bound=Found | Few)
+
+_END = attrgetter("end")
 _SPARE = 4096
 """How many events may be kept without need before they are looked through."""
 _PORTION = 1 << 16
@@ -98,7 +103,7 @@ class Matcher:
 
     # --- events --------------------------------------------------------------
 
-    def feed_one(self, event: Event) -> list[Found]:
+    def feed_one(self, event: Event) -> Sequence[Found | Few]:
         """The matches that one event causes; the shortest way there is."""
         origin = self._next_origin
         self._next_origin += 1
@@ -106,9 +111,11 @@ class Matcher:
         if self._row.is_looked_at:
             self.payload.add_events(origin, [event])
             self._added += 1
-        return self._gathered(self.kernel.feed(batch))
+        found, error = self.kernel.feed_one(batch)
+        self.limit = error or self.limit
+        return self._noted(found) if found or self._ticking else found
 
-    def feed(self, events: Sequence[Event]) -> list[Found]:
+    def feed(self, events: Sequence[Event]) -> Sequence[Found | Few]:
         """The matches that events cause, which are in the order in which they are consumed."""
         if len(events) == 1:
             return self.feed_one(events[0])
@@ -142,10 +149,14 @@ class Matcher:
         except LimitError as error:
             # What was found until then is told first; see `raise_limit`.
             self.limit = error
+        return self._noted(found)
+
+    def _noted(self, found: list[P]) -> list[P]:
+        """What is to be told of matches, after those were kept of which others may be made."""
         if self._ticking:
             self.payload.add_ticks(*self.kernel.take_ticks())
         for portion in found:
-            if portion.origins is not None:
+            if isinstance(portion, Found) and portion.origins is not None:
                 self.payload.add_found(portion)
         if self._settings.failures:
             return found
@@ -164,12 +175,17 @@ class Matcher:
             return portion.take(np.logical_or.reduce(of_parts, axis=0))
         return portion.take(np.logical_or.reduceat(of_parts, portion.offsets[:-1]))
 
-    def composites(self, portions: Sequence[Found]) -> list[CompositeEvent]:
+    def composites(self, portions: Sequence[Found | Few]) -> list[CompositeEvent]:
         """Matches as composite events, in the order of their ends."""
-        build = self.payload.builder.composites
-        events = [event for portion in portions for event in build(portion)]
-        if len(portions) > 1:
-            events.sort(key=lambda event: event.end)
+        builder = self.payload.builder
+        events: list[CompositeEvent] = []
+        for portion in portions:
+            if isinstance(portion, Few):
+                events += builder.few(portion)
+            else:
+                events += builder.composites(portion)
+        if len(events) > 1:
+            events.sort(key=_END)
         return events
 
     def raise_limit(self, found: object) -> None:

@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cepheid.events import CompositeEvent, Order, Value
+from cepheid.events import CompositeEvent, Event, Order, Value, composite, depth_over
 from cepheid.identity import written
 from cepheid.kernel.columns import Dictionary
+from cepheid.kernel.few import HEAD, Few, value
 from cepheid.kernel.found import Found
 from cepheid.kernel.registry import FAILURE
+from cepheid.kernel.values import INT, MISSING
 from cepheid.tables.cells import decoded
 from cepheid.tables.made import Made
 
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
 
 Pairs = list[tuple[str, int]]
 """Labels and origins of constituents."""
+Pieces = tuple[tuple[str, Event], ...]
+"""Labels of constituents and these themselves."""
 
 
 class Builder:
@@ -32,6 +36,7 @@ class Builder:
         self._made = made
         self.known: dict[int, CompositeEvent] = {}
         """Composite events that others may be made of, as far as they are built."""
+        self._heads: dict[int, tuple[str, str, bool]] = {}
 
     def keep(self, live: Iterable[int]) -> None:
         """Forget all events but those of some origins."""
@@ -55,6 +60,61 @@ class Builder:
                 self.known[origin] = event
             made.append(event)
         return made
+
+    def few(self, found: Few) -> list[CompositeEvent]:
+        """The composite events of a few matches; there is no call per match that can be spared."""
+        numbers, looks, heads, at = found.numbers, found.looks, self._heads, 0
+        texts, event = self._payload.encoder.texts, self._payload.event
+        made: list[CompositeEvent] = []
+        while at < len(numbers):
+            look, start, end, values, parts, rules = numbers[at : at + HEAD]
+            place = at + HEAD
+            middle = place + 2 * values
+            last = middle + 2 * parts
+            at = last + rules
+            own: dict[str, Value] = {}
+            for name in looks[look].names:
+                tag = numbers[place]
+                if tag == INT:
+                    own[name] = numbers[place + 1]
+                elif tag != MISSING:
+                    own[name] = value(tag, numbers[place + 1], texts)
+                place += 2
+            pieces = tuple(
+                [
+                    (texts[numbers[place + 1]], event(numbers[place]))
+                    for place in range(middle, last, 2)
+                ]
+            )
+            # Timers have origins below 0, which do not tell the order, as those of composites.
+            simple = (
+                self._payload.origins_tell
+                and depth_over(pieces) == 1
+                and (parts == 0 or numbers[middle] >= 0)
+            )
+            for number in numbers[last:at]:
+                type_, name, plain = heads.get(number) or self._head(number)
+                if simple and plain:
+                    given = own if rules == 1 else own.copy()
+                    made.append(composite(type_, start, end, given, name, pieces))
+                else:
+                    made.append(self._slowly(number, (start, end), numbers[middle:last], own))
+        return made
+
+    def _head(self, number: int) -> tuple[str, str, bool]:
+        """Type and name of a rule, and whether a composite event of it has its own values only."""
+        rule = self._payload.rules[number]
+        self._heads[number] = rule.output.type, rule.name, not rule.output.everything
+        return self._heads[number]
+
+    def _slowly(
+        self, number: int, span: tuple[int, int], pairs: list[int], values: dict[str, Value]
+    ) -> CompositeEvent:
+        texts = self._payload.encoder.texts
+        named = [
+            (texts[label], origin) for origin, label in zip(pairs[::2], pairs[1::2], strict=True)
+        ]
+        return self._built((number, False), span, named, values, Order(self._payload.schema))
 
     def event(self, origin: int) -> CompositeEvent:
         """One event by its origin; what it is made of is built first, without recursion."""
