@@ -1,8 +1,9 @@
 """What the kernel holds: bytes beside those of the stored columns, and whether they stay.
 
 The rules are SASE's sequence of length 3 with a long window. Held is everything that the kernel
-has room for, tables included; needed are the columns of the events that a later event can still
-be joined with: type, origin, start, end, and a tag and a cell for each attribute in use.
+has room for between two calls, tables included; needed are the columns of the events that a later
+event can still be joined with: type, origin, start, end, and a tag and a cell for each attribute
+in use.
 """
 
 from __future__ import annotations
@@ -19,7 +20,6 @@ from bench.scenario import Reach
 from bench.streams import SECOND
 from cepheid.kernel.columns import Batch
 from cepheid.kernel.kernel import Kernel
-from cepheid.kernel.store import ROW_TAGS
 
 BLOCK = 1_000_000
 """Events that are fed again and again, later in time, for a long stream."""
@@ -27,9 +27,8 @@ LONG = 50
 
 
 def held(kernel: Kernel) -> int:
-    """The bytes that a kernel has taken: 8 an item, 1 where items are tags."""
-    memory = kernel._memory
-    return 8 * memory.room - 7 * int(memory.m[3 * ROW_TAGS + 2])
+    """The bytes that a kernel has taken."""
+    return kernel._memory.bytes
 
 
 def resident() -> int:

@@ -1,12 +1,14 @@
 """Events as columns: what the kernel reads.
 
 Every attribute that rules look at is a column over all types. A cell is 64 bits and a tag, so
-that a column may hold whatever the types put there. Texts are codes of a dictionary that grows.
+that a column may hold whatever the types put there. Texts are codes of a dictionary, which gives
+up those that nothing refers to any more.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import NamedTuple
 
 import numpy as np
@@ -15,6 +17,8 @@ from cepheid.events import Event, Kind, Value, kind_of
 from cepheid.kernel.values import BOOL, DOUBLE, INT, MISSING, TEXT, Ints, Tags
 
 _TAGS = {Kind.INT: INT, Kind.DOUBLE: DOUBLE, Kind.STRING: TEXT, Kind.BOOL: BOOL}
+_FEW_TEXTS = 1024
+"""So many texts may be kept without need before they are looked through."""
 
 
 class Batch(NamedTuple):
@@ -33,41 +37,112 @@ class Batch(NamedTuple):
 
 
 class Dictionary:
-    """Codes for names and texts, handed out in the order of appearance."""
+    """Codes for names and texts, handed out in the order of appearance.
+
+    Codes that `keep` gives up are handed out again, the smallest first.
+    """
 
     def __init__(self) -> None:
         self._codes: dict[str, int] = {}
-        self._texts: list[str] = []
+        self._texts: list[str | None] = []
+        self._free: list[int] = []
+        self._pinned: set[int] = set()
+        self._pinning = False
+        self._kept = 0
+        self.version = 0
+        """Goes up with every text that gets a code."""
 
     def __len__(self) -> int:
-        return len(self._codes)
+        """One more than the largest code."""
+        return len(self._texts)
 
     def __getitem__(self, code: int) -> str:
         """The text of a code."""
-        return self._texts[code]
+        text = self._texts[code]
+        assert text is not None  # noqa: S101 (nobody holds codes that were given up)
+        return text
 
     def code(self, text: str) -> int:
         """The code of a text, new if need be."""
         found = self._codes.get(text)
         if found is None:
-            found = self._codes[text] = len(self._texts)
-            self._texts.append(text)
+            found = self._new(text)
+        if self._pinning:
+            self._pinned.add(found)
         return found
+
+    def _new(self, text: str) -> int:
+        self.version += 1
+        if self._free:
+            code = self._free.pop()
+            self._texts[code] = text
+        else:
+            code = len(self._texts)
+            self._texts.append(text)
+        self._codes[text] = code
+        return code
 
     def find(self, text: str) -> int:
         """The code of a text, or -1."""
         return self._codes.get(text, -1)
 
     def texts(self) -> list[str]:
-        """All texts, by code."""
-        return list(self._texts)
+        """All texts, by code; of a dictionary that has given up none."""
+        return [self[code] for code in range(len(self))]
 
     def ranks(self) -> Ints:
         """For every code the place of its text in the order of texts."""
-        ranks = np.empty(max(1, len(self._codes)), np.int64)
+        ranks = np.zeros(max(1, len(self)), np.int64)
         for rank, text in enumerate(sorted(self._codes)):
             ranks[self._codes[text]] = rank
         return ranks
+
+    # --- giving up -----------------------------------------------------------
+
+    @contextmanager
+    def pinned(self) -> Iterator[None]:
+        """Within this, texts get codes that are never given up."""
+        self._pinning = True
+        try:
+            yield
+        finally:
+            self._pinning = False
+
+    @property
+    def is_large(self) -> bool:
+        """Whether there may be as many texts without need as with it."""
+        return self._loose > 2 * self._kept + _FEW_TEXTS
+
+    @property
+    def _loose(self) -> int:
+        return len(self._codes) - len(self._pinned)
+
+    def keep(self, needed: Iterable[Ints]) -> None:
+        """Give up all texts but those of some codes, and those that are pinned."""
+        used = np.zeros(len(self), np.bool_)
+        for codes in (*needed, np.array(list(self._pinned), np.int64)):
+            used[codes] = True
+        size = int(np.flatnonzero(used)[-1]) + 1 if used.any() else 0
+        texts = zip(self._texts[:size], used.tolist(), strict=False)
+        self.load([text if here else None for text, here in texts])
+
+    def state(self) -> list[str | None]:
+        """All texts by code, None for those that were given up."""
+        return list(self._texts)
+
+    def load(self, texts: Iterable[str | None]) -> None:
+        """Go on from a state; what is pinned must have the code in it that it has here."""
+        self._texts = list(texts)
+        self._codes = {text: code for code, text in enumerate(self._texts) if text is not None}
+        self._free = [code for code, text in enumerate(self._texts) if text is None][::-1]
+        self._kept = self._loose
+        self.version += 1
+
+
+def text_codes(tags: Tags, cells: Ints) -> Ints:
+    """The codes of texts among some cells."""
+    codes: Ints = cells[tags == TEXT]
+    return codes
 
 
 class Encoder:
@@ -114,11 +189,10 @@ class Encoder:
 
     def decode(self, tags: Iterable[int], cells: Iterable[int]) -> list[Value | None]:
         """Cells as values."""
-        texts = self.texts.texts()
-        return [_value(tag, bits, texts) for tag, bits in zip(tags, cells, strict=True)]
+        return [_value(tag, bits, self.texts) for tag, bits in zip(tags, cells, strict=True)]
 
 
-def _value(tag: int, bits: int, texts: list[str]) -> Value | None:
+def _value(tag: int, bits: int, texts: Dictionary) -> Value | None:
     if tag == MISSING:
         return None
     if tag == TEXT:

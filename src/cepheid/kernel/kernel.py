@@ -11,8 +11,10 @@ import numpy.typing as npt
 from cepheid.algebra import Collection, Detector, Rule, Run, Tree, input_types
 from cepheid.errors import LimitError
 from cepheid.kernel.collect_plan import CollectionPlans
+from cepheid.kernel.collect_slots import ENTRY as COLLECTION_ENTRY
+from cepheid.kernel.collect_slots import OTHER_ENTRY as COLLECTION_ASIDE
 from cepheid.kernel.collecting import mark_collections, move_collections
-from cepheid.kernel.columns import Batch, Encoder
+from cepheid.kernel.columns import Batch, Encoder, text_codes
 from cepheid.kernel.detector_plan import DetectorPlans
 from cepheid.kernel.detectors import mark_detectors, move_detectors
 from cepheid.kernel.few import ROOM, Few, few
@@ -20,22 +22,33 @@ from cepheid.kernel.found import Found, drained
 from cepheid.kernel.lateness import Lateness
 from cepheid.kernel.lazy import mark_trees, move_trees
 from cepheid.kernel.limits import Limit
-from cepheid.kernel.matches import MATCH_FAMILY
-from cepheid.kernel.memory import Memory
+from cepheid.kernel.matches import MATCH_FAMILY, OUTGOING
+from cepheid.kernel.memory import LARGE, Memory, spare
 from cepheid.kernel.plan import TreePlans
 from cepheid.kernel.ready import flags, make_ready
 from cepheid.kernel.registry import Registry
 from cepheid.kernel.run_plan import RunPlans
+from cepheid.kernel.run_state import RUN_ASIDE, RUN_ENTRY, RUN_PARTITION
 from cepheid.kernel.runs import mark_runs, move_runs
+from cepheid.kernel.stacks import (
+    ENTRY,
+    ENTRY_MEMBERS,
+    LIST,
+    LIST_SLOTS,
+    OTHER_ENTRY,
+    OTHER_MEMBERS,
+)
 from cepheid.kernel.store import (
     CUT,
     DEPTH_LIMIT,
     KEPT,
+    LIVE,
     MADE,
     MADE_DEPTH,
     MADE_PARTS,
     MADE_PARTS_END,
     MADE_RULE,
+    MOVED,
     NEVER,
     NOW,
     PART_LABEL,
@@ -50,6 +63,7 @@ from cepheid.kernel.store import (
     ROW_TYPE,
     SCALAR_COUNT,
     SCALARS,
+    STALE,
     TICKS,
     WIDTH,
     begin_compaction,
@@ -66,18 +80,26 @@ from cepheid.kernel.stream import (
     feed,
     pass_time,
 )
+from cepheid.kernel.tables import PICK_HIGH, PICK_LOW, PICK_ROW
 from cepheid.kernel.tree_tables import TREE_STATE
 from cepheid.kernel.values import Ints
 from cepheid.kernel.watch import Watch
 
-_ROWS = (ROW_END, ROW_START, ROW_ORIGIN, ROW_TYPE, ROW_MADE)
+_ROWS = {
+    ROW_END: np.int64,
+    ROW_START: np.int64,
+    ROW_ORIGIN: np.int64,
+    ROW_TYPE: np.int64,
+    ROW_MADE: np.int32,
+}
+"""Slots with an item for every row."""
 _STATE: dict[str, tuple[int, npt.DTypeLike]] = {
     "scalars": (SCALARS, np.int64),
     "row_ends": (ROW_END, np.int64),
     "row_starts": (ROW_START, np.int64),
     "row_origins": (ROW_ORIGIN, np.int64),
     "row_types": (ROW_TYPE, np.int64),
-    "row_made": (ROW_MADE, np.int64),
+    "row_made": (ROW_MADE, np.int32),
     "row_tags": (ROW_TAGS, np.uint8),
     "row_cells": (ROW_CELLS, np.int64),
     "made_rules": (MADE_RULE, np.int64),
@@ -87,7 +109,7 @@ _STATE: dict[str, tuple[int, npt.DTypeLike]] = {
     "part_rows": (PART_ROW, np.int64),
     "part_labels": (PART_LABEL, np.int64),
     "tick_next": (TICK_NEXT, np.int64),
-    **{name: (slot, np.int64) for name, slot in TREE_STATE.items()},
+    **TREE_STATE,
     **RunPlans.STATE,
     **CollectionPlans.STATE,
     **DetectorPlans.STATE,
@@ -101,6 +123,22 @@ _COMPACTION = {
 }
 """For every strategy what says which rows it needs, and what takes their new numbers."""
 _FEW_ROWS = 1024
+_MANY_EVENTS = 4096
+"""So many events in a batch may give as many matches as those before."""
+_PASSING = (
+    LIVE,
+    MOVED,
+    OTHER_ENTRY,
+    OTHER_MEMBERS,
+    PICK_ROW,
+    PICK_LOW,
+    PICK_HIGH,
+    RUN_ASIDE,
+    COLLECTION_ASIDE,
+)
+"""Slots that only compaction or a search needs."""
+_VECTORS = (ENTRY, ENTRY_MEMBERS, LIST, LIST_SLOTS, RUN_ENTRY, RUN_PARTITION, COLLECTION_ENTRY)
+"""Slots of state that grow and shrink with the rows."""
 
 
 def _plain(column: npt.NDArray[Any]) -> npt.NDArray[Any]:
@@ -124,15 +162,18 @@ class Kernel:
         self._memory = Memory()
         self._trees = TreePlans(self.registry)
         self._collections = CollectionPlans(self.registry)
-        self._others: dict[type, RunPlans | CollectionPlans | DetectorPlans] = {
-            Run: RunPlans(self.registry),
-            Collection: self._collections,
-            Detector: DetectorPlans(self.registry),
-        }
+        with self.encoder.texts.pinned():
+            self._others: dict[type, RunPlans | CollectionPlans | DetectorPlans] = {
+                Run: RunPlans(self.registry),
+                Collection: self._collections,
+                Detector: DetectorPlans(self.registry),
+            }
         self._watch = Watch(self.registry, {Tree: self._trees, **self._others})
         self.limited = self._watch.limited
         """How often a rule was refused more, or how much of it was dropped, by its number."""
         self._fed = 0
+        self._outgoing: dict[int, int] = {}
+        """How much room matches had that were many, by slot."""
         self._used: set[type] = set()
         self._lateness = Lateness()
         self._ranked = -1
@@ -150,6 +191,13 @@ class Kernel:
         self, rules: Sequence[Rule], limits: Sequence[Limit | None] | None = None
     ) -> list[int]:
         """Add rules, which see the events from now on; the result are their numbers."""
+        # Constants and labels are in tables, which outlive the rules.
+        with self.encoder.texts.pinned():
+            return self._deploy(rules, limits)
+
+    def _deploy(
+        self, rules: Sequence[Rule], limits: Sequence[Limit | None] | None = None
+    ) -> list[int]:
         first = len(self.registry.rules)
         numbers = list(range(first, first + len(rules)))
         for number, limit in zip(numbers, limits or [None] * len(rules), strict=True):
@@ -226,10 +274,10 @@ class Kernel:
 
     def _rank(self) -> None:
         """Which of two texts comes first; only needed anew when rules ask for it."""
-        count = len(self.encoder.texts)
-        if self._ranked < 0 or (self._ranked < count and self.registry.programs.orders_texts):
+        version = self.encoder.texts.version
+        if self._ranked < 0 or (self._ranked < version and self.registry.programs.orders_texts):
             self._memory.put(RANKS, self.encoder.texts.ranks())
-            self._ranked = count
+            self._ranked = version
 
     def _view(self, slot: int) -> Ints:
         return self._memory.view(slot)
@@ -243,12 +291,17 @@ class Kernel:
         self._compact()
         batch = Batch._make(_plain(column) for column in batch)
         at, count, refused = 0, len(batch.types), None
+        if count >= _MANY_EVENTS:
+            for slot, room in self._outgoing.items():
+                self._memory.fit(slot, max(room, self._memory.room(slot)))
         while at < count:
             self._begin_call()
             before, at = at, feed(self._memory.m, *batch, at, *self._strategies)
             self._fed += at - before
             yield from drained(self._memory, self.registry)
             refused = self._check() or refused
+        if LARGE <= self._memory.room(MATCH_FAMILY) <= self.stored:
+            self._give_back_matches()
         if refused is not None:
             raise refused
 
@@ -286,6 +339,7 @@ class Kernel:
                 self._scalars[NOW] = max(int(self._scalars[NOW]), time)
             yield from drained(self._memory, self.registry)
             refused = self._check() or refused
+        self._compact()
         if refused is not None:
             raise refused
 
@@ -338,11 +392,18 @@ class Kernel:
         return np.sort(self._view(ROW_ORIGIN))
 
     def _compact(self) -> None:
-        """Forget what nothing refers to, once there may be as much of it as of the rest."""
-        rows, kept = self.stored, int(self._scalars[KEPT])
-        if rows < _FEW_ROWS or rows < 2 * kept:
+        """Forget what nothing refers to, once there may be as much of it as of the rest.
+
+        Of a large state, a fourth is enough. All that was left may have expired as soon as it is
+        twice as old as it was then.
+        """
+        rows = self.stored
+        if rows < _FEW_ROWS:
             return
-        self.compact()
+        kept = int(self._scalars[KEPT])
+        enough = 2 * kept if kept < LARGE else kept + kept // 4
+        if rows >= enough or self._scalars[NOW] >= self._scalars[STALE]:
+            self.compact()
 
     def compact(self) -> None:
         """Forget everything that nothing refers to any more."""
@@ -355,6 +416,43 @@ class Kernel:
         for _, move in steps:
             move(m)
         self.compactions += 1
+        oldest = int(self._view(ROW_END).min()) if self.stored else now
+        self._scalars[STALE] = min(NEVER, now + max(1, now - oldest))
+        self._give_back()
+
+    def _give_back_matches(self) -> None:
+        """Give back the room of matches that have left, where there are more rows than matches.
+
+        Otherwise it is kept: taking it again costs a fourth of the time of finding matches.
+        """
+        for slot in OUTGOING:
+            room = self._memory.room(slot)
+            if room >= LARGE:
+                self._outgoing[slot] = room
+                self._memory.release(slot)
+
+    def _give_back(self) -> None:
+        """Give back room in which nothing is, where it is much."""
+        memory = self._memory
+        for slot in _PASSING:
+            memory.release(slot)
+        for slot in _VECTORS:
+            memory.shrink(slot)
+        rows, width = spare(self.stored, memory.room(ROW_END)), int(self._scalars[WIDTH])
+        if rows < memory.room(ROW_END):
+            for slot in _ROWS:
+                memory.fit(slot, rows)
+            for slot in (ROW_TAGS, ROW_CELLS):
+                memory.fit(slot, rows * width)
+
+    def text_codes(self) -> Ints:
+        """The codes of texts that the state refers to, after a compaction.
+
+        Keys of partitions and of lists are texts of events in them; those without events are
+        found by nobody, or found empty, and may come to stand for another text.
+        """
+        self._sync()
+        return text_codes(self._memory.view(ROW_TAGS, np.uint8), self._view(ROW_CELLS))
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
         """Everything that matching depends on besides the rules, by name."""
@@ -382,7 +480,7 @@ class Kernel:
         width = int(self._scalars[WIDTH])
         room = max(int(self._memory.m[3 * slot + 2]) for slot in _ROWS)
         for slot, each, kind in (
-            *((slot, 1, np.int64) for slot in _ROWS),
+            *((slot, 1, kind) for slot, kind in _ROWS.items()),
             (ROW_TAGS, width, np.uint8),
             (ROW_CELLS, width, np.int64),
         ):

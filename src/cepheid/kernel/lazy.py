@@ -25,17 +25,19 @@ from cepheid.kernel.matches import (
     open_match,
 )
 from cepheid.kernel.members import members, members_of_row
-from cepheid.kernel.memory import append, capacity, grow, ints, set_size, size, tags
+from cepheid.kernel.memory import append, capacity, grow, ints, set_size, shorts, size, tags
 from cepheid.kernel.probes import bounds, compute, exists, newest
 from cepheid.kernel.programs import FRAME_HIGH, FRAME_LOW, FRAME_ROW, holds, value_of
 from cepheid.kernel.stacks import (
+    ALL_MEMBERS,
     CONSUMED_BITS,
     ENTRY,
     ENTRY_BEFORE,
-    ENTRY_HIGH,
-    ENTRY_LOW,
-    ENTRY_SKIP,
+    ENTRY_MEMBERS,
     ENTRY_WIDTH,
+    MEMBERS_HIGH,
+    MEMBERS_SKIP,
+    MEMBERS_WIDTH,
     PREFIX,
     STACK,
     STACK_COLUMN,
@@ -43,8 +45,10 @@ from cepheid.kernel.stacks import (
     STACK_STAIRCASE,
     STACK_WIDTH,
     SUFFIX,
+    UNKEYED,
     consume,
     find_consumed,
+    find_list,
     is_consumed,
     key_of,
     mark_stacks,
@@ -137,7 +141,6 @@ from cepheid.kernel.values import BOOL, MISSING, Ints
 
 trailing_zeros: Any = numbers.trailing_zeros
 FIRST, LAST = 1, 2
-ALL_MEMBERS = 2**62
 
 
 @compiled
@@ -170,6 +173,8 @@ def _store(m: Ints, predicate: int, row: int) -> None:
         if column >= 0:
             place = row * width + column
             tag, cell = key_of(int(tags(m, ROW_TAGS)[place]), ints(m, ROW_CELLS)[place])
+        elif column < UNKEYED and find_list(m, stack, BOOL, 0) < 0:
+            continue
         low, high = 0, ALL_MEMBERS
         if hole >= 0:
             low, high = members_of_row(m, hole, row, missing)
@@ -267,29 +272,30 @@ def _pick(m: Ints, tree: int, begin: int, depth: int) -> None:
     rows = ints(m, FRAME_ROW)
     low = _pushed(m, tree, low)
     open_low, open_high = ints(m, FRAME_LOW)[depth - 1], ints(m, FRAME_HIGH)[depth - 1]
-    entries, row_ends, row_starts = ints(m, ENTRY), ints(m, ROW_END), ints(m, ROW_START)
+    row_ends, row_starts = ints(m, ROW_END), ints(m, ROW_START)
     picks, lows, highs = ints(m, PICK_ROW), ints(m, PICK_LOW), ints(m, PICK_HIGH)
     start = at = ints(m, PICK_END)[depth - 1]
     # On a staircase an event in the window hides those that serve no member more.
     stack = ints(m, PROBE)[PROBE_WIDTH * probe + PROBE_STACK]
     stairs = ints(m, STACK)[STACK_WIDTH * stack + STACK_STAIRCASE] >= 0
-    next_ = ENTRY_SKIP if stairs else ENTRY_BEFORE
+    hole = ints(m, STACK)[STACK_WIDTH * stack + STACK_HOLE] >= 0
     for part in range(2 if missing else 1):
         entry = newest(m, probe, part, missing)
+        entries, satisfied = shorts(m, ENTRY), shorts(m, ENTRY_MEMBERS)
         while entry >= 0:
-            row = entries[ENTRY_WIDTH * entry]
-            first, last = (
-                entries[ENTRY_WIDTH * entry + ENTRY_LOW],
-                entries[ENTRY_WIDTH * entry + ENTRY_HIGH],
-            )
-            place = ENTRY_WIDTH * entry
-            entry = entries[place + ENTRY_BEFORE]
+            row = int(np.int64(entries[ENTRY_WIDTH * entry]))
+            place = MEMBERS_WIDTH * entry
+            entry = int(np.int64(entries[ENTRY_WIDTH * entry + ENTRY_BEFORE]))
             if row_ends[row] <= low:
                 break
             if row_ends[row] >= high or row_starts[row] <= low:
                 continue
-            entry = entries[place + next_]
-            first, last = max(first, open_low), min(last, open_high)
+            first, last = open_low, open_high
+            if hole:
+                first = max(first, int(np.int64(satisfied[place])))
+                last = min(last, int(np.int64(satisfied[place + MEMBERS_HIGH])))
+                if stairs:
+                    entry = int(np.int64(satisfied[place + MEMBERS_SKIP]))
             if first >= last or (consumes and is_consumed(m, tree, row)):
                 continue
             if steps < steps_end:
@@ -342,7 +348,7 @@ def _pick_left(m: Ints, tree: int, begin: int, depth: int) -> None:
     component = ints(m, COMPONENT)[
         COMPONENT_WIDTH * (begin + depth) : COMPONENT_WIDTH * (begin + depth + 1)
     ]
-    probe, last = component[COMPONENT_PROBE], component[COMPONENT_POLICY] == LAST
+    probe, newest_only = component[COMPONENT_PROBE], component[COMPONENT_POLICY] == LAST
     steps, steps_end = component[CANDIDATE_BEGIN], component[CANDIDATE_END]
     words = _words(m, tree)
     low, high = bounds(m, probe)
@@ -350,52 +356,58 @@ def _pick_left(m: Ints, tree: int, begin: int, depth: int) -> None:
     for word in range(words):
         bits = range_bits(ints(m, FRAME_LOW)[depth - 1], ints(m, FRAME_HIGH)[depth - 1], word)
         ints(m, OPEN)[word] = bits
-    entries, row_ends, row_starts = ints(m, ENTRY), ints(m, ROW_END), ints(m, ROW_START)
+    entries, row_ends, row_starts = shorts(m, ENTRY), ints(m, ROW_END), ints(m, ROW_START)
+    stack = ints(m, PROBE)[PROBE_WIDTH * probe + PROBE_STACK]
+    hole = ints(m, STACK)[STACK_WIDTH * stack + STACK_HOLE] >= 0
     set_size(m, PICK_ROW, ints(m, PICK_END)[depth - 1])
     ints(m, PICK_BEGIN)[depth] = size(m, PICK_ROW)
     entry, above, waiting = newest(m, probe, 0, False), -1, True
     while entry >= 0 and waiting:
-        place = ENTRY_WIDTH * entry
-        row, entry = entries[place], entries[place + ENTRY_BEFORE]
+        number, row = entry, int(np.int64(entries[ENTRY_WIDTH * entry]))
+        entry = int(np.int64(entries[ENTRY_WIDTH * entry + ENTRY_BEFORE]))
         if row_ends[row] <= low:
             break
+        first, last = 0, ALL_MEMBERS
+        if hole:
+            satisfied = shorts(m, ENTRY_MEMBERS)[MEMBERS_WIDTH * number :]
+            first, last = int(np.int64(satisfied[0])), int(np.int64(satisfied[MEMBERS_HIGH]))
         gone = find_consumed(m, tree, row)
-        if gone >= 0 and above >= 0 and _is_gone(m, place, gone, words):
-            entries[above + ENTRY_BEFORE] = entry
+        if gone >= 0 and above >= 0 and _is_gone(m, first, last, gone, words):
+            entries[ENTRY_WIDTH * above + ENTRY_BEFORE] = entry
             continue
-        above = place
+        above = number
         if row_ends[row] >= high or row_starts[row] <= low:
             continue
         ints(m, FRAME_ROW)[depth] = row
         if steps < steps_end and not _passes(m, tree, depth, steps, steps_end, row):
             continue
-        waiting = _pick_ranges(m, place, gone, words, last)
+        waiting = _pick_ranges(m, row, first, last, gone, words, newest_only)
     ints(m, PICK_END)[depth] = size(m, PICK_ROW)
 
 
 @inlined
-def _is_gone(m: Ints, place: int, gone: int, words: int) -> bool:
+def _is_gone(m: Ints, first: int, last: int, gone: int, words: int) -> bool:
     """Whether an entry is gone for all members that it satisfies."""
-    entries, bits = ints(m, ENTRY), ints(m, CONSUMED_BITS)
+    bits = ints(m, CONSUMED_BITS)
     for word in range(words):
-        satisfied = range_bits(entries[place + ENTRY_LOW], entries[place + ENTRY_HIGH], word)
+        satisfied = range_bits(first, last, word)
         if satisfied & ~bits[gone + word]:
             return False
     return True
 
 
 @inlined
-def _pick_ranges(m: Ints, place: int, gone: int, words: int, last: bool) -> bool:
+def _pick_ranges(
+    m: Ints, row: int, first: int, last: int, gone: int, words: int, newest_only: bool
+) -> bool:
     """Pick an entry for the members that are left; False when no member waits any more."""
-    entries, bits, open_ = ints(m, ENTRY), ints(m, CONSUMED_BITS), ints(m, OPEN)
-    row, waiting = entries[place], False
+    bits, open_ = ints(m, CONSUMED_BITS), ints(m, OPEN)
+    waiting = False
     for word in range(words):
-        left = open_[word] & range_bits(
-            entries[place + ENTRY_LOW], entries[place + ENTRY_HIGH], word
-        )
+        left = open_[word] & range_bits(first, last, word)
         if gone >= 0:
             left &= ~bits[gone + word]
-        if last:
+        if newest_only:
             open_[word] &= ~left
         waiting = waiting or open_[word] != 0
         at, rest = 64 * word, np.uint64(left)

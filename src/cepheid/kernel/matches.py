@@ -49,6 +49,20 @@ fours: column, kind, position or -1, and the column of the source or the number 
 `FAMILY_LOOK` says which families look alike from outside. Outputs: the programs of the values that
 are computed with a match, and the kinds they get."""
 
+OUTGOING = (
+    MATCH_FAMILY,
+    MATCH_LOW,
+    MATCH_HIGH,
+    MATCH_TIME,
+    MATCH_ROWS,
+    MATCH_VALUES,
+    MATCH_MADE,
+    MATCH_ROW,
+    MATCH_LABEL,
+    MATCH_TAG,
+    MATCH_CELL,
+)
+"""Slots that are empty when matches have left."""
 TARGET_COLUMN, TARGET_KIND, TARGET_POSITION, TARGET_SOURCE = range(4)
 TARGET_WIDTH = 4
 ANY_KIND = -1

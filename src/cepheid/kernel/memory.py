@@ -5,8 +5,8 @@ compiled code passes `m` alone; a named tuple of all vectors would cost more tha
 (measured: 400 ns a call for 75 arrays). Compiled code grows slots by itself, so a search never has
 to stop for room.
 
-A view (`ints`, `tags`, `floats`) is dead as soon as its slot grows: fetch it again after any call
-that may append to it.
+A view (`ints`, `shorts`, `tags`, `floats`) is dead as soon as its slot grows: fetch it again after
+any call that may append to it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from numba import types
 from numba.extending import intrinsic
 
 from cepheid.kernel.compiled import compiled, inlined
-from cepheid.kernel.values import Floats, Ints, Tags
+from cepheid.kernel.values import Floats, Ints, Shorts, Tags
 
 STORE, CODE, MATCHES, TREES, STREAM = 0, 40, 70, 100, 180
 RUNS, COLLECTIONS, DETECTORS, SLOTS = 200, 240, 280, 350
@@ -32,6 +32,11 @@ RUNS, COLLECTIONS, DETECTORS, SLOTS = 200, 240, 280, 350
 carray: Any = numba.carray  # type: ignore[attr-defined]  # it is there
 _WORDS = 3
 _ROOM = 32
+LARGE = 1 << 15
+"""From so many items on, room counts: a slot grows in small steps and gives back what is empty."""
+_STEP = 16
+NARROW: dict[int, int] = {}
+"""The bytes of an item, for slots of which they are not 8."""
 
 
 def _make_pointer(_context: Any, address: Any) -> Any:
@@ -66,6 +71,13 @@ _reallocated: Any = intrinsic(_make_reallocated)
 def ints(m: Ints, slot: int) -> Ints:
     """A slot of whole numbers."""
     view: Ints = carray(_pointer(m[3 * slot]), m[3 * slot + 2], np.int64)
+    return view
+
+
+@inlined
+def shorts(m: Ints, slot: int) -> Shorts:
+    """A slot of whole numbers of 32 bits: numbers of rows, entries and the like."""
+    view: Shorts = carray(_pointer(m[3 * slot]), m[3 * slot + 2], np.int32)
     return view
 
 
@@ -107,7 +119,7 @@ def grow(m: Ints, slot: int, needed: int, width: int) -> None:
     room = m[3 * slot + 2]
     if needed <= room:
         return
-    wanted = max(needed, 2 * room, 32)
+    wanted = max(needed, 2 * room if room < LARGE else room + room // _STEP, _ROOM)
     m[3 * slot] = _reallocated(m[3 * slot], wanted * width)
     m[3 * slot + 2] = wanted
     block = carray(_pointer(m[3 * slot]), wanted * width, np.uint8)
@@ -174,19 +186,37 @@ class Memory:
         """How many items a slot holds."""
         return int(self.m[_WORDS * slot + 1])
 
-    def shrink(self, slot: int, width: int = 8) -> None:
-        """Give back the room of a slot that is mostly empty."""
-        count, room = int(self.m[_WORDS * slot + 1]), int(self.m[_WORDS * slot + 2])
-        if room <= max(_ROOM, 4 * count):
-            return
-        wanted = max(_ROOM, 2 * count)
-        self.m[_WORDS * slot] = _reallocate(int(self.m[_WORDS * slot]), wanted * width)
-        self.m[_WORDS * slot + 2] = wanted
+    def room(self, slot: int) -> int:
+        """How many items a slot has room for."""
+        return int(self.m[_WORDS * slot + 2])
+
+    def fit(self, slot: int, room: int) -> None:
+        """Let a slot have room for so many items and no more."""
+        block = _reallocate(int(self.m[_WORDS * slot]), max(1, room) * NARROW.get(slot, 8))
+        self.m[_WORDS * slot], self.m[_WORDS * slot + 2] = block, max(1, room)
+
+    def shrink(self, slot: int) -> None:
+        """Give back room of a slot that is large and more than half empty."""
+        wanted = spare(self.count(slot), self.room(slot))
+        if wanted < self.room(slot):
+            self.fit(slot, wanted)
+
+    def release(self, slot: int) -> None:
+        """Give back all the room of a slot that was only of passing use, if it is much."""
+        if self.room(slot) >= LARGE:
+            _python.PyMem_RawFree(int(self.m[_WORDS * slot]))
+            self.m[_WORDS * slot : _WORDS * slot + _WORDS] = 0
 
     @property
-    def room(self) -> int:
-        """How many items there is room for in all slots together."""
-        return int(self.m[2::_WORDS].sum())
+    def bytes(self) -> int:
+        """The bytes that there is room for in all slots together."""
+        narrow = sum((8 - width) * self.room(slot) for slot, width in NARROW.items())
+        return 8 * int(self.m[2::_WORDS].sum()) - narrow
+
+
+def spare(count: int, room: int) -> int:
+    """How much room so many items should have: some more than they need, where it is large."""
+    return room if room < max(LARGE, 2 * count) else count + count // 4
 
 
 _python = ctypes.pythonapi

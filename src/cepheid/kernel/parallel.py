@@ -71,7 +71,7 @@ from cepheid.kernel.detector_slots import (
     STEP_MACHINE,
     STEP_WIDTH,
 )
-from cepheid.kernel.memory import append, ints, resize, set_size, size
+from cepheid.kernel.memory import append, ints, resize, set_size, shorts, size
 from cepheid.kernel.sides import add_match, end_pairing, sweep_side
 from cepheid.kernel.store import (
     MADE_DEPTH,
@@ -268,8 +268,8 @@ def _row_of_pair(m: Ints, machine: int, one: int, other: int) -> int:
         row = ints(m, GATHERED_ROW)[at]
         append(m, PART_ROW, row)
         append(m, PART_LABEL, ints(m, GATHERED_NAME)[at])
-        if ints(m, ROW_MADE)[row] >= 0:
-            depth = max(depth, ints(m, MADE_DEPTH)[ints(m, ROW_MADE)[row]])
+        if shorts(m, ROW_MADE)[row] >= 0:
+            depth = max(depth, ints(m, MADE_DEPTH)[shorts(m, ROW_MADE)[row]])
     line = DETECTOR_WIDTH * ints(m, MACHINE)[MACHINE_WIDTH * machine + MACHINE_DETECTOR]
     made = append(m, MADE_RULE, ints(m, DETECTOR)[line + DETECTOR_NUMBER])
     append(m, MADE_DEPTH, depth + 1)
@@ -357,7 +357,7 @@ def _pack_pairs(m: Ints, first: int, count: int) -> None:
         if moved[row - first] < 0:
             continue
         moved[row - first] = to
-        number, begin = ints(m, ROW_MADE)[row], part
+        number, begin = shorts(m, ROW_MADE)[row], part
         for at in range(begins[number], ends[number]):
             parts[part], labels[part] = parts[at], labels[at]
             part += 1
@@ -365,7 +365,7 @@ def _pack_pairs(m: Ints, first: int, count: int) -> None:
         rules[made], depths[made] = rules[number], depths[number]
         for slot in (ROW_END, ROW_START, ROW_ORIGIN, ROW_TYPE):
             ints(m, slot)[to] = ints(m, slot)[row]
-        ints(m, ROW_MADE)[to] = made
+        shorts(m, ROW_MADE)[to] = made
         to, made = to + 1, made + 1
     set_size(m, ROW_END, to)
     for slot in (MADE_RULE, MADE_DEPTH, MADE_PARTS, MADE_PARTS_END):

@@ -41,7 +41,7 @@ from cepheid.kernel.memory import Memory
 from cepheid.kernel.pushing import mapped, pushed, relabelled, takes_all
 from cepheid.kernel.registry import KINDS, Gathered, Registry, Shape
 from cepheid.kernel.shedding import drop_rows, drop_waiting, rows_of, waiting_of
-from cepheid.kernel.stacks import EXACT, FOR_EVER, PREFIX, SUFFIX
+from cepheid.kernel.stacks import EXACT, FOR_EVER, PREFIX, SUFFIX, UNKEYED
 from cepheid.kernel.store import ROW_END
 from cepheid.kernel.tables import (
     ABSENT,
@@ -271,8 +271,9 @@ class _FamilyPlan:
         own = bool(self.rule.consuming)
         stack = self.tables.stack(predicate, column, hole, staircase, reach, own=own)
         everything = stack
-        if self.rule.missing:
-            everything = self.tables.stack(predicate, -1, hole, staircase, reach, own=own)
+        if self.rule.missing and column >= 0:
+            beside = UNKEYED - 1 - column
+            everything = self.tables.stack(predicate, beside, hole, staircase, reach, own=own)
         filter_ = -1
         if with_filter and rest:
             condition = conjunction(rest)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from cepheid.kernel.compiled import compiled, inlined
-from cepheid.kernel.memory import ints, tags
+from cepheid.kernel.memory import ints, shorts, tags
 from cepheid.kernel.programs import FRAME_ROW, REGISTER_CELL, REGISTER_TAG, holds
 from cepheid.kernel.stacks import (
     ENTRY,
@@ -12,6 +14,7 @@ from cepheid.kernel.stacks import (
     head_of,
     is_consumed,
     key_of,
+    newest_of_all,
 )
 from cepheid.kernel.store import (
     ROW_CELLS,
@@ -69,7 +72,7 @@ def newest(m: Ints, probe: int, part: int, missing: bool) -> int:
     """The newest entry that a probe looks at; part 1 are the events without the key.
 
     Where a comparison with nothing holds, events without the attribute fit every key, and a key
-    that is missing fits every event.
+    that is missing fits every event. Views of entries are dead afterwards.
     """
     table = ints(m, PROBE)
     row = PROBE_WIDTH * probe
@@ -79,7 +82,9 @@ def newest(m: Ints, probe: int, part: int, missing: bool) -> int:
     place = ints(m, FRAME_ROW)[at] * scalar(m, WIDTH) + table[row + PROBE_KEY_COLUMN]
     tag = int(tags(m, ROW_TAGS)[place])
     if tag == MISSING:
-        return head_of(m, table[row + PROBE_ALL], BOOL, 0) if missing and part == 0 else -1
+        if not missing or part == 1:
+            return -1
+        return newest_of_all(m, table[row + PROBE_ALL], stack)
     if part == 1:
         return head_of(m, stack, MISSING, 0)
     tag, cell = key_of(tag, ints(m, ROW_CELLS)[place])
@@ -100,12 +105,13 @@ def exists(m: Ints, tree: int, probe: int) -> bool:
     missing, consumes = _settings(m, tree)
     low, high = bounds(m, probe)
     filter_ = ints(m, PROBE)[PROBE_WIDTH * probe + PROBE_FILTER]
-    entries, ends, starts = ints(m, ENTRY), ints(m, ROW_END), ints(m, ROW_START)
+    ends, starts = ints(m, ROW_END), ints(m, ROW_START)
     for part in range(2 if missing else 1):
         entry = newest(m, probe, part, missing)
+        entries = shorts(m, ENTRY)
         while entry >= 0:
-            row = entries[ENTRY_WIDTH * entry]
-            entry = entries[ENTRY_WIDTH * entry + ENTRY_BEFORE]
+            row = int(np.int64(entries[ENTRY_WIDTH * entry]))
+            entry = int(np.int64(entries[ENTRY_WIDTH * entry + ENTRY_BEFORE]))
             if ends[row] <= low:
                 break
             if ends[row] >= high or starts[row] <= low:
@@ -127,14 +133,15 @@ def compute(m: Ints, tree: int, aggregate: int) -> None:
     missing, consumes = _settings(m, tree)
     low, high = bounds(m, probe)
     filter_ = ints(m, PROBE)[PROBE_WIDTH * probe + PROBE_FILTER]
-    entries, ends, starts = ints(m, ENTRY), ints(m, ROW_END), ints(m, ROW_START)
+    ends, starts = ints(m, ROW_END), ints(m, ROW_START)
     cell_tags, cells, width = tags(m, ROW_TAGS), ints(m, ROW_CELLS), scalar(m, WIDTH)
     begin_sum(m)
     for part in range(2 if missing else 1):
         entry = newest(m, probe, part, missing)
+        entries = shorts(m, ENTRY)
         while entry >= 0:
-            row = entries[ENTRY_WIDTH * entry]
-            entry = entries[ENTRY_WIDTH * entry + ENTRY_BEFORE]
+            row = int(np.int64(entries[ENTRY_WIDTH * entry]))
+            entry = int(np.int64(entries[ENTRY_WIDTH * entry + ENTRY_BEFORE]))
             if ends[row] <= low:
                 break
             if ends[row] >= high or starts[row] <= low:

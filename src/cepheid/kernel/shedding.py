@@ -8,17 +8,20 @@ from __future__ import annotations
 import numpy as np
 
 from cepheid.kernel.compiled import compiled
-from cepheid.kernel.memory import ints, set_size, size
+from cepheid.kernel.memory import ints, set_size, shorts, size
 from cepheid.kernel.stacks import (
     ENTRY,
     ENTRY_BEFORE,
-    ENTRY_SKIP,
+    ENTRY_MEMBERS,
     ENTRY_WIDTH,
     FOR_EVER,
     LIST,
     LIST_HEAD,
+    MEMBERS_SKIP,
+    MEMBERS_WIDTH,
     STACK,
     STACK_RETENTION,
+    STACK_STAIRCASE,
     STACK_WIDTH,
 )
 from cepheid.kernel.store import ROW_END
@@ -32,7 +35,7 @@ def rows_of(m: Ints, stacks: Ints, now: int) -> Ints:
     wanted = np.zeros(size(m, STACK) // STACK_WIDTH, np.bool_)
     wanted[stacks] = True
     found = np.empty(size(m, ENTRY) // ENTRY_WIDTH, np.int64)
-    entries, lists, ends = ints(m, ENTRY), ints(m, LIST), ints(m, ROW_END)
+    entries, lists, ends = shorts(m, ENTRY), ints(m, LIST), ints(m, ROW_END)
     count = 0
     for number in range(size(m, LIST) // 4):
         stack = lists[4 * number]
@@ -55,10 +58,12 @@ def drop_rows(m: Ints, stacks: Ints, dropped: Ints) -> None:
     wanted[stacks] = True
     gone = np.zeros(size(m, ROW_END), np.bool_)
     gone[dropped] = True
-    entries, lists = ints(m, ENTRY), ints(m, LIST)
+    entries, lists = shorts(m, ENTRY), ints(m, LIST)
+    members = shorts(m, ENTRY_MEMBERS)
     for number in range(size(m, LIST) // 4):
         if not wanted[lists[4 * number]]:
             continue
+        stairs = ints(m, STACK)[STACK_WIDTH * lists[4 * number] + STACK_STAIRCASE] >= 0
         head = lists[4 * number + LIST_HEAD]
         while head >= 0 and gone[entries[ENTRY_WIDTH * head]]:
             head = entries[ENTRY_WIDTH * head + ENTRY_BEFORE]
@@ -69,10 +74,11 @@ def drop_rows(m: Ints, stacks: Ints, dropped: Ints) -> None:
             while below >= 0 and gone[entries[ENTRY_WIDTH * below]]:
                 below = entries[ENTRY_WIDTH * below + ENTRY_BEFORE]
             entries[place + ENTRY_BEFORE] = below
-            skip = entries[place + ENTRY_SKIP]
-            if skip >= 0 and gone[entries[ENTRY_WIDTH * skip]]:
-                # The nearest older one that is left is always a right step, if not the longest.
-                entries[place + ENTRY_SKIP] = below
+            if stairs:
+                skip = members[MEMBERS_WIDTH * entry + MEMBERS_SKIP]
+                if skip >= 0 and gone[entries[ENTRY_WIDTH * skip]]:
+                    # The nearest older one that is left is a right step, if not the longest.
+                    members[MEMBERS_WIDTH * entry + MEMBERS_SKIP] = below
             entry = below
 
 

@@ -4,6 +4,9 @@ SASE's active instance stacks and partitioned stacks (sections 4.1, 4.2), over o
 entries. A list is in the total order of events; a composite event that comes late is put where it
 belongs. Where `last` chooses for a family, a list is also a staircase: an entry knows the nearest
 older one that serves a member it does not serve itself, so that a walk takes one step per stair.
+
+Where events without a key must be found too, there is a stack of all events beside the one by key.
+Its list is made when somebody first asks for it, as most streams have no such events.
 """
 
 from __future__ import annotations
@@ -11,9 +14,19 @@ from __future__ import annotations
 import numpy as np
 
 from cepheid.kernel.compiled import compiled, inlined
-from cepheid.kernel.memory import TREES, append, grow, ints, set_size, size
+from cepheid.kernel.memory import (
+    NARROW,
+    TREES,
+    append,
+    capacity,
+    grow,
+    ints,
+    set_size,
+    shorts,
+    size,
+)
 from cepheid.kernel.store import MOVED, ROW_END, ROW_START, compare_rows, keep
-from cepheid.kernel.values import DOUBLE, INT, Ints, as_float
+from cepheid.kernel.values import BOOL, DOUBLE, INT, Ints, as_float
 
 (
     ENTRY,
@@ -27,14 +40,22 @@ from cepheid.kernel.values import DOUBLE, INT, Ints, as_float
     CONSUMED_AT,
     CONSUMED_BITS,
 ) = range(TREES, TREES + 10)
-"""Slots. Entries in fives: see `ENTRY_*`; low and high are the range of members that it satisfies.
-Lists in fours: stack, tag and cell of the key, newest entry. Stacks in fives: see `STACK_*`."""
+ENTRY_MEMBERS, OTHER_MEMBERS = TREES + 60, TREES + 61
+"""Slots. Entries in twos: see `ENTRY_*`. Those of a stack with a hole have a place in
+`ENTRY_MEMBERS` too, in threes: low and high are the range of members that it satisfies. Lists in
+fours: stack, tag and cell of the key, newest entry. Stacks in fives: see `STACK_*`."""
+NARROW.update(dict.fromkeys((ENTRY, ENTRY_MEMBERS, OTHER_ENTRY, OTHER_MEMBERS, LIST_SLOTS), 4))
 
-ENTRY_ROW, ENTRY_BEFORE, ENTRY_LOW, ENTRY_HIGH, ENTRY_SKIP = range(5)
-ENTRY_WIDTH = 5
+ENTRY_ROW, ENTRY_BEFORE = range(2)
+ENTRY_WIDTH = 2
+MEMBERS_LOW, MEMBERS_HIGH, MEMBERS_SKIP = range(3)
+MEMBERS_WIDTH = 3
+ALL_MEMBERS = 2**31 - 1
 LIST_STACK, LIST_TAG, LIST_CELL, LIST_HEAD = range(4)
 STACK_COLUMN, STACK_HOLE, STACK_RETENTION, STACK_STAIRCASE, STACK_ALIVE = range(5)
 STACK_WIDTH = 5
+UNKEYED = -1
+"""The column of a stack of all events; below it, that of one whose list is made when needed."""
 FOR_EVER = -1
 PREFIX, SUFFIX, EXACT = range(3)
 
@@ -62,7 +83,7 @@ def key_of(tag: int, cell: int) -> tuple[int, int]:
 @inlined
 def find_list(m: Ints, stack: int, tag: int, cell: int) -> int:
     """The number of a list, or -1."""
-    slots, lists = ints(m, LIST_SLOTS), ints(m, LIST)
+    slots, lists = shorts(m, LIST_SLOTS), ints(m, LIST)
     mask = size(m, LIST_SLOTS) - 1
     slot = hashed(stack, tag, cell, mask)
     while True:
@@ -99,7 +120,7 @@ def _new_list(m: Ints, stack: int, tag: int, cell: int) -> int:
 
 @inlined
 def _put_slot(m: Ints, number: int) -> None:
-    slots, lists = ints(m, LIST_SLOTS), ints(m, LIST)
+    slots, lists = shorts(m, LIST_SLOTS), ints(m, LIST)
     mask = size(m, LIST_SLOTS) - 1
     slot = hashed(lists[4 * number], lists[4 * number + 1], lists[4 * number + 2], mask)
     while slots[slot] > 0:
@@ -109,13 +130,13 @@ def _put_slot(m: Ints, number: int) -> None:
 
 @compiled
 def rehash(m: Ints) -> None:
-    """Find slots for all lists anew, with room for as many again; a free slot is 0."""
+    """Find slots for all lists anew, with room for half as many more; a free slot is 0."""
     count, room = size(m, LIST) // 4, 64
-    while room < 4 * count:
+    while room < 3 * count:
         room *= 2
-    grow(m, LIST_SLOTS, room, 8)
+    grow(m, LIST_SLOTS, room, 4)
     set_size(m, LIST_SLOTS, room)
-    ints(m, LIST_SLOTS)[:room] = 0
+    shorts(m, LIST_SLOTS)[:room] = 0
     for number in range(count):
         _put_slot(m, number)
 
@@ -126,60 +147,120 @@ def push(m: Ints, stack: int, tag: int, cell: int, row: int, low: int, high: int
     number = find_list(m, stack, tag, cell)
     if number < 0:
         number = _new_list(m, stack, tag, cell)
-    place = size(m, ENTRY)
-    if place + ENTRY_WIDTH > ints(m, ENTRY).shape[0]:
-        grow(m, ENTRY, place + ENTRY_WIDTH, 8)
+    entry = size(m, ENTRY) // ENTRY_WIDTH
+    place = ENTRY_WIDTH * entry
+    if place + ENTRY_WIDTH > capacity(m, ENTRY):
+        grow(m, ENTRY, place + ENTRY_WIDTH, 4)
     set_size(m, ENTRY, place + ENTRY_WIDTH)
-    entries, lists, ends = ints(m, ENTRY), ints(m, LIST), ints(m, ROW_END)
+    entries, lists, ends = shorts(m, ENTRY), ints(m, LIST), ints(m, ROW_END)
     head = lists[4 * number + LIST_HEAD]
     entries[place], entries[place + ENTRY_BEFORE] = row, head
-    entries[place + ENTRY_LOW], entries[place + ENTRY_HIGH] = low, high
-    entries[place + ENTRY_SKIP] = head
+    if ints(m, STACK)[STACK_WIDTH * stack + STACK_HOLE] >= 0:
+        _put_members(m, entry, low, high, head)
     if head < 0 or ends[entries[ENTRY_WIDTH * head]] < ends[row]:
-        lists[4 * number + LIST_HEAD] = place // ENTRY_WIDTH
+        lists[4 * number + LIST_HEAD] = entry
         cover = ints(m, STACK)[STACK_WIDTH * stack + STACK_STAIRCASE]
         if cover >= 0:
-            _find_stair(m, place, head, cover)
+            _find_stair(m, entry, head, cover)
     else:
-        _insert(m, number, place // ENTRY_WIDTH)
+        _insert(m, number, entry)
+
+
+@inlined
+def _put_members(m: Ints, entry: int, low: int, high: int, skip: int) -> None:
+    """Say which members of the family an entry satisfies."""
+    place = MEMBERS_WIDTH * entry
+    if place + MEMBERS_WIDTH > capacity(m, ENTRY_MEMBERS):
+        grow(m, ENTRY_MEMBERS, place + MEMBERS_WIDTH, 4)
+    set_size(m, ENTRY_MEMBERS, place + MEMBERS_WIDTH)
+    members = shorts(m, ENTRY_MEMBERS)
+    members[place], members[place + MEMBERS_HIGH] = low, high
+    members[place + MEMBERS_SKIP] = skip
 
 
 @compiled
 def _insert(m: Ints, number: int, entry: int) -> None:
     """Put an entry where it belongs in the total order, which is mostly on top."""
-    entries, lists = ints(m, ENTRY), ints(m, LIST)
-    row, above, below = entries[ENTRY_WIDTH * entry], -1, lists[4 * number + LIST_HEAD]
-    while below >= 0 and compare_rows(m, row, entries[ENTRY_WIDTH * below]) < 0:
-        above, below = below, entries[ENTRY_WIDTH * below + ENTRY_BEFORE]
-        entries[ENTRY_WIDTH * above + ENTRY_SKIP] = below
+    entries, lists = shorts(m, ENTRY), ints(m, LIST)
+    stairs = ints(m, STACK)[STACK_WIDTH * lists[4 * number] + STACK_STAIRCASE] >= 0
+    row, above = int(np.int64(entries[ENTRY_WIDTH * entry])), -1
+    below = int(lists[4 * number + LIST_HEAD])
+    while below >= 0 and _precedes(m, row, below):
+        above, below = below, int(np.int64(entries[ENTRY_WIDTH * below + ENTRY_BEFORE]))
+        if stairs:
+            shorts(m, ENTRY_MEMBERS)[MEMBERS_WIDTH * above + MEMBERS_SKIP] = below
     entries[ENTRY_WIDTH * entry + ENTRY_BEFORE] = below
-    entries[ENTRY_WIDTH * entry + ENTRY_SKIP] = below
     if above < 0:
         lists[4 * number + LIST_HEAD] = entry
     else:
         entries[ENTRY_WIDTH * above + ENTRY_BEFORE] = entry
-        entries[ENTRY_WIDTH * above + ENTRY_SKIP] = entry
+    if stairs:
+        members = shorts(m, ENTRY_MEMBERS)
+        members[MEMBERS_WIDTH * entry + MEMBERS_SKIP] = below
+        if above >= 0:
+            members[MEMBERS_WIDTH * above + MEMBERS_SKIP] = entry
 
 
 @inlined
-def _find_stair(m: Ints, place: int, below: int, cover: int) -> None:
+def _precedes(m: Ints, row: int, entry: int) -> bool:
+    other = int(np.int64(shorts(m, ENTRY)[ENTRY_WIDTH * entry]))
+    return compare_rows(m, row, other) < 0
+
+
+@inlined
+def _find_stair(m: Ints, entry: int, below: int, cover: int) -> None:
     """Set the nearest older entry that serves a member that this one does not serve.
 
     An older one that starts later may be in a window in which this one is not.
     """
-    entries, starts = ints(m, ENTRY), ints(m, ROW_START)
-    start = starts[entries[place]]
-    low, high = entries[place + ENTRY_LOW], entries[place + ENTRY_HIGH]
+    entries, members, starts = shorts(m, ENTRY), shorts(m, ENTRY_MEMBERS), ints(m, ROW_START)
+    place = MEMBERS_WIDTH * entry
+    start = starts[entries[ENTRY_WIDTH * entry]]
+    low, high = members[place], members[place + MEMBERS_HIGH]
     while below >= 0:
-        other = ENTRY_WIDTH * below
-        if starts[entries[other]] > start:
+        other = MEMBERS_WIDTH * below
+        if starts[entries[ENTRY_WIDTH * below]] > start:
             break
-        if cover == PREFIX and entries[other + ENTRY_HIGH] > high:
+        if cover == PREFIX and members[other + MEMBERS_HIGH] > high:
             break
-        if cover == SUFFIX and entries[other + ENTRY_LOW] < low:
+        if cover == SUFFIX and members[other] < low:
             break
-        below = entries[other + ENTRY_SKIP]
-    entries[place + ENTRY_SKIP] = below
+        below = members[other + MEMBERS_SKIP]
+    members[place + MEMBERS_SKIP] = below
+
+
+@compiled
+def newest_of_all(m: Ints, stack: int, source: int) -> int:
+    """The newest entry of a stack of all events; its list is made if nobody has asked before.
+
+    The events are those of another stack, by key. Entries may move.
+    """
+    if find_list(m, stack, BOOL, 0) < 0:
+        _new_list(m, stack, BOOL, 0)
+        _gather_all(m, stack, source)
+    return head_of(m, stack, BOOL, 0)
+
+
+@compiled
+def _gather_all(m: Ints, stack: int, source: int) -> None:
+    """Put the events of all lists of a stack into one, in the order in which they came."""
+    entries, lists = shorts(m, ENTRY), ints(m, LIST)
+    places = np.full(size(m, ROW_END), -1, np.int64)
+    for number in range(size(m, LIST) // 4):
+        if lists[4 * number] == source:
+            entry = int(lists[4 * number + LIST_HEAD])
+            while entry >= 0:
+                places[entries[ENTRY_WIDTH * entry]] = entry
+                entry = int(np.int64(entries[ENTRY_WIDTH * entry + ENTRY_BEFORE]))
+    hole = ints(m, STACK)[STACK_WIDTH * stack + STACK_HOLE]
+    low, high = 0, ALL_MEMBERS
+    for row in range(len(places)):
+        if places[row] < 0:
+            continue
+        if hole >= 0:
+            members = shorts(m, ENTRY_MEMBERS)[MEMBERS_WIDTH * places[row] :]
+            low, high = int(np.int64(members[0])), int(np.int64(members[MEMBERS_HIGH]))
+        push(m, stack, BOOL, 0, row, low, high)
 
 
 # --- consumption -------------------------------------------------------------
@@ -297,57 +378,77 @@ def mark_stacks(m: Ints, now: int) -> None:
 
     A list is cut where its stack's retention ends; a list without entries is given up.
     """
-    grow(m, OTHER_ENTRY, size(m, ENTRY), 8)
-    entries, other, lists = ints(m, ENTRY), ints(m, OTHER_ENTRY), ints(m, LIST)
-    ends, stacks = ints(m, ROW_END), ints(m, STACK)
-    to, kept = 0, 0
+    count = size(m, ENTRY) // ENTRY_WIDTH
+    grow(m, OTHER_ENTRY, ENTRY_WIDTH * count, 4)
+    if size(m, ENTRY_MEMBERS) > 0:
+        grow(m, OTHER_MEMBERS, MEMBERS_WIDTH * count, 4)
+    lists, stacks, to, kept = ints(m, LIST), ints(m, STACK), 0, 0
     for number in range(size(m, LIST) // 4):
-        stack = lists[4 * number]
-        retention = stacks[STACK_WIDTH * stack + STACK_RETENTION]
-        oldest = now - retention if retention != FOR_EVER else -(2**62)
-        begin, entry = to, lists[4 * number + LIST_HEAD]
-        if stacks[STACK_WIDTH * stack + STACK_ALIVE] == 0:
-            entry = -1
-        while entry >= 0 and ends[entries[ENTRY_WIDTH * entry]] > oldest:
-            for word in range(ENTRY_WIDTH):
-                other[to + word] = entries[ENTRY_WIDTH * entry + word]
-            other[to + ENTRY_BEFORE] = other[to + ENTRY_SKIP] = to // ENTRY_WIDTH + 1
-            keep(m, entries[ENTRY_WIDTH * entry])
-            to += ENTRY_WIDTH
-            entry = entries[ENTRY_WIDTH * entry + ENTRY_BEFORE]
+        table = STACK_WIDTH * lists[4 * number]
+        begin = to
+        if stacks[table + STACK_ALIVE] == 1:
+            retention = stacks[table + STACK_RETENTION]
+            oldest = now - retention if retention != FOR_EVER else -(2**62)
+            hole = stacks[table + STACK_HOLE] >= 0
+            to = _copy_list(m, int(lists[4 * number + LIST_HEAD]), to, oldest, hole)
         if to > begin:
-            other[to - ENTRY_WIDTH + ENTRY_BEFORE] = other[to - ENTRY_WIDTH + ENTRY_SKIP] = -1
             for word in range(3):
                 lists[4 * kept + word] = lists[4 * number + word]
-            lists[4 * kept + LIST_HEAD] = begin // ENTRY_WIDTH
+            lists[4 * kept + LIST_HEAD] = begin
             kept += 1
-    set_size(m, OTHER_ENTRY, to)
+    set_size(m, OTHER_ENTRY, ENTRY_WIDTH * to)
+    set_size(m, OTHER_MEMBERS, MEMBERS_WIDTH * to if size(m, ENTRY_MEMBERS) > 0 else 0)
     set_size(m, LIST, 4 * kept)
     rehash(m)
+
+
+@inlined
+def _copy_list(m: Ints, entry: int, to: int, oldest: int, hole: bool) -> int:
+    """Copy the entries of a list that end after some time; where the next list begins."""
+    entries, other, ends = shorts(m, ENTRY), shorts(m, OTHER_ENTRY), ints(m, ROW_END)
+    members, others = shorts(m, ENTRY_MEMBERS), shorts(m, OTHER_MEMBERS)
+    begin = to
+    while entry >= 0 and ends[entries[ENTRY_WIDTH * entry]] > oldest:
+        row = int(np.int64(entries[ENTRY_WIDTH * entry]))
+        other[ENTRY_WIDTH * to], other[ENTRY_WIDTH * to + ENTRY_BEFORE] = row, to + 1
+        if hole:
+            for word in range(MEMBERS_SKIP):
+                others[MEMBERS_WIDTH * to + word] = members[MEMBERS_WIDTH * entry + word]
+            others[MEMBERS_WIDTH * to + MEMBERS_SKIP] = to + 1
+        keep(m, row)
+        to += 1
+        entry = int(np.int64(entries[ENTRY_WIDTH * entry + ENTRY_BEFORE]))
+    if to > begin:
+        other[ENTRY_WIDTH * (to - 1) + ENTRY_BEFORE] = -1
+        if hole:
+            others[MEMBERS_WIDTH * (to - 1) + MEMBERS_SKIP] = -1
+    return to
 
 
 @compiled
 def move_stacks(m: Ints) -> None:
     """Take the new entries, with the new numbers of rows."""
-    count, moved = size(m, OTHER_ENTRY), ints(m, MOVED)
-    entries, other = ints(m, ENTRY), ints(m, OTHER_ENTRY)
-    entries[:count] = other[:count]
-    for at in range(0, count, ENTRY_WIDTH):
-        entries[at] = moved[entries[at]]
-    set_size(m, ENTRY, count)
-    _find_stairs(m)
+    for word in range(3):
+        for slot, other in ((ENTRY, OTHER_ENTRY), (ENTRY_MEMBERS, OTHER_MEMBERS)):
+            m[3 * slot + word], m[3 * other + word] = m[3 * other + word], m[3 * slot + word]
     set_size(m, OTHER_ENTRY, 0)
+    set_size(m, OTHER_MEMBERS, 0)
+    entries, moved = shorts(m, ENTRY), ints(m, MOVED)
+    for at in range(0, size(m, ENTRY), ENTRY_WIDTH):
+        entries[at] = moved[entries[at]]
+    _find_stairs(m)
 
 
 @compiled
 def _find_stairs(m: Ints) -> None:
     """Find the stairs of all lists anew; a list lies in one piece, its newest entry first."""
-    entries, lists, stacks = ints(m, ENTRY), ints(m, LIST), ints(m, STACK)
-    end = size(m, ENTRY)
+    entries, lists, stacks = shorts(m, ENTRY), ints(m, LIST), ints(m, STACK)
+    end = size(m, ENTRY) // ENTRY_WIDTH
     for number in range(size(m, LIST) // 4 - 1, -1, -1):
-        begin = ENTRY_WIDTH * lists[4 * number + LIST_HEAD]
+        begin = int(lists[4 * number + LIST_HEAD])
         cover = stacks[STACK_WIDTH * lists[4 * number] + STACK_STAIRCASE]
         if cover >= 0:
-            for place in range(end - ENTRY_WIDTH, begin - 1, -ENTRY_WIDTH):
-                _find_stair(m, place, entries[place + ENTRY_BEFORE], cover)
+            for entry in range(end - 1, begin - 1, -1):
+                below = int(np.int64(entries[ENTRY_WIDTH * entry + ENTRY_BEFORE]))
+                _find_stair(m, entry, below, cover)
         end = begin

@@ -8,7 +8,7 @@ refers to them.
 from __future__ import annotations
 
 from cepheid.kernel.compiled import compiled, inlined
-from cepheid.kernel.memory import STORE, append, grow, ints, set_size, size, tags
+from cepheid.kernel.memory import NARROW, STORE, append, grow, ints, set_size, shorts, size, tags
 from cepheid.kernel.values import Ints
 
 (
@@ -36,6 +36,7 @@ from cepheid.kernel.values import Ints
 """`ROW_END` tells how many rows there are. `ROW_MADE` is -1 for events from outside, -2 for ticks,
 else the number of the composite event, whose parts are in `PART_ROW` and `PART_LABEL`. `LIVE` and
 `MOVED` serve compaction, `COMPARED` the total order."""
+NARROW.update({ROW_TAGS: 1, LIVE: 1, ROW_MADE: 4})
 
 (
     WIDTH,
@@ -47,10 +48,11 @@ else the number of the composite event, whose parts are in `PART_ROW` and `PART_
     DUE,
     KEPT,
     STARTED,
-) = range(9)
+    STALE,
+) = range(10)
 """Numbers in `SCALARS`: columns of a row, the time, events made so far (their origins count down),
 composite events cut, the depth limit, ticks so far, the next time at which something is due,
-rows that compaction left, whether an event has come."""
+rows that compaction left, whether an event has come, when all that it left may have expired."""
 SCALAR_COUNT = 16
 
 OUTSIDE, TICK = -1, -2
@@ -72,8 +74,9 @@ def set_scalar(m: Ints, which: int, value: int) -> None:
 @compiled
 def _grow_rows(m: Ints, rows: int) -> None:
     width = scalar(m, WIDTH)
-    for slot in (ROW_END, ROW_START, ROW_ORIGIN, ROW_TYPE, ROW_MADE):
+    for slot in (ROW_END, ROW_START, ROW_ORIGIN, ROW_TYPE):
         grow(m, slot, rows, 8)
+    grow(m, ROW_MADE, rows, 4)
     grow(m, ROW_TAGS, ints(m, ROW_END).shape[0] * width, 1)
     grow(m, ROW_CELLS, ints(m, ROW_END).shape[0] * width, 8)
 
@@ -89,7 +92,7 @@ def new_row(m: Ints, origin: int, type_: int, start: int, end: int, made: int) -
     ints(m, ROW_START)[row] = start
     ints(m, ROW_ORIGIN)[row] = origin
     ints(m, ROW_TYPE)[row] = type_
-    ints(m, ROW_MADE)[row] = made
+    shorts(m, ROW_MADE)[row] = made
     return row
 
 
@@ -118,7 +121,7 @@ def _compare_heads(m: Ints, one: int, other: int) -> int:
         return -1 if ends[one] < ends[other] else 1
     if starts[one] != starts[other]:
         return -1 if starts[one] < starts[other] else 1
-    made1, made2 = ints(m, ROW_MADE)[one], ints(m, ROW_MADE)[other]
+    made1, made2 = shorts(m, ROW_MADE)[one], shorts(m, ROW_MADE)[other]
     if made1 < 0 or made2 < 0:
         if made1 < 0 and made2 < 0:
             return -1 if ints(m, ROW_ORIGIN)[one] < ints(m, ROW_ORIGIN)[other] else 1
@@ -150,7 +153,7 @@ def _compare_parts(m: Ints, one: int, other: int) -> int:
     _push_pair(m, one, other)
     while size(m, COMPARED) > 0:
         frame = ints(m, COMPARED)[size(m, COMPARED) - 5 : size(m, COMPARED)]
-        made1, made2 = ints(m, ROW_MADE)[frame[0]], ints(m, ROW_MADE)[frame[1]]
+        made1, made2 = shorts(m, ROW_MADE)[frame[0]], shorts(m, ROW_MADE)[frame[1]]
         left1 = ints(m, MADE_PARTS_END)[made1] - frame[2]
         left2 = ints(m, MADE_PARTS_END)[made2] - frame[3]
         if left1 == 0 or left2 == 0:
@@ -176,8 +179,8 @@ def _compare_parts(m: Ints, one: int, other: int) -> int:
 def _push_pair(m: Ints, one: int, other: int) -> None:
     append(m, COMPARED, one)
     append(m, COMPARED, other)
-    append(m, COMPARED, ints(m, MADE_PARTS)[ints(m, ROW_MADE)[one]])
-    append(m, COMPARED, ints(m, MADE_PARTS)[ints(m, ROW_MADE)[other]])
+    append(m, COMPARED, ints(m, MADE_PARTS)[shorts(m, ROW_MADE)[one]])
+    append(m, COMPARED, ints(m, MADE_PARTS)[shorts(m, ROW_MADE)[other]])
     append(m, COMPARED, 0)
 
 
@@ -186,8 +189,8 @@ def _compare_names(m: Ints, one: int, other: int) -> int:
     type1, type2 = ints(m, ROW_TYPE)[one], ints(m, ROW_TYPE)[other]
     if type1 != type2:
         return int(ints(m, TYPE_RANK)[type1] - ints(m, TYPE_RANK)[type2])
-    rule1 = ints(m, MADE_RULE)[ints(m, ROW_MADE)[one]]
-    rule2 = ints(m, MADE_RULE)[ints(m, ROW_MADE)[other]]
+    rule1 = ints(m, MADE_RULE)[shorts(m, ROW_MADE)[one]]
+    rule2 = ints(m, MADE_RULE)[shorts(m, ROW_MADE)[other]]
     return int(ints(m, RULE_RANK)[rule1] - ints(m, RULE_RANK)[rule2])
 
 
@@ -221,7 +224,7 @@ def finish_compaction(m: Ints) -> int:
     _keep_parts(m, rows)
     grow(m, MOVED, rows, 8)
     live, moved = tags(m, LIVE), ints(m, MOVED)
-    made, cells, cell_tags = ints(m, ROW_MADE), ints(m, ROW_CELLS), tags(m, ROW_TAGS)
+    made, cells, cell_tags = shorts(m, ROW_MADE), ints(m, ROW_CELLS), tags(m, ROW_TAGS)
     ends, starts = ints(m, ROW_END), ints(m, ROW_START)
     origins, types = ints(m, ROW_ORIGIN), ints(m, ROW_TYPE)
     to = 0
@@ -249,7 +252,7 @@ def _keep_parts(m: Ints, rows: int) -> None:
 
     Parts have been there before what they are part of, so one way back finds them all.
     """
-    live, made, parts = tags(m, LIVE), ints(m, ROW_MADE), ints(m, PART_ROW)
+    live, made, parts = tags(m, LIVE), shorts(m, ROW_MADE), ints(m, PART_ROW)
     for row in range(rows - 1, -1, -1):
         if live[row] and made[row] >= 0:
             for at in range(ints(m, MADE_PARTS)[made[row]], ints(m, MADE_PARTS_END)[made[row]]):
@@ -259,7 +262,7 @@ def _keep_parts(m: Ints, rows: int) -> None:
 @compiled
 def _compact_made(m: Ints, rows: int) -> None:
     """Composite events that are left get new numbers, in the order of their rows."""
-    made, moved = ints(m, ROW_MADE), ints(m, MOVED)
+    made, moved = shorts(m, ROW_MADE), ints(m, MOVED)
     parts, labels = ints(m, PART_ROW), ints(m, PART_LABEL)
     begins, ends = ints(m, MADE_PARTS), ints(m, MADE_PARTS_END)
     rules, depths = ints(m, MADE_RULE), ints(m, MADE_DEPTH)

@@ -39,7 +39,7 @@ from cepheid.kernel.matches import (
     drop_matches,
     match_count,
 )
-from cepheid.kernel.memory import STREAM, append, ints, resize, set_size, size, tags
+from cepheid.kernel.memory import STREAM, append, ints, resize, set_size, shorts, size, tags
 from cepheid.kernel.runs import see_runs
 from cepheid.kernel.store import (
     CUT,
@@ -253,7 +253,7 @@ def _make_parts(m: Ints, match: int) -> tuple[int, int, int, int]:
     for at in range(begin, end):
         row, label = ints(m, MATCH_ROW)[at], ints(m, MATCH_LABEL)[at]
         start = min(start, ints(m, ROW_START)[row])
-        made = ints(m, ROW_MADE)[row]
+        made = shorts(m, ROW_MADE)[row]
         if made >= 0:
             depth = max(depth, ints(m, MADE_DEPTH)[made])
         to = append(m, PART_ROW, row)

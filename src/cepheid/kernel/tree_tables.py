@@ -27,6 +27,7 @@ from cepheid.kernel.stacks import (
     CONSUMED_FAMILY,
     CONSUMED_ROW,
     ENTRY,
+    ENTRY_MEMBERS,
     FOR_EVER,
     LIST,
     LIST_SLOTS,
@@ -57,17 +58,18 @@ from cepheid.kernel.tables import (
     WAIT_ROW,
 )
 
-TREE_STATE = {
-    "tree_entries": ENTRY,
-    "tree_lists": LIST,
-    "tree_list_slots": LIST_SLOTS,
-    "tree_consumed_families": CONSUMED_FAMILY,
-    "tree_consumed_rows": CONSUMED_ROW,
-    "tree_consumed_at": CONSUMED_AT,
-    "tree_consumed_bits": CONSUMED_BITS,
-    "tree_waiting": WAIT,
-    "tree_waiting_rows": WAIT_ROW,
-    "tree_waiting_heap": WAIT_HEAP,
+TREE_STATE: dict[str, tuple[int, type]] = {
+    "tree_entries": (ENTRY, np.int32),
+    "tree_members": (ENTRY_MEMBERS, np.int32),
+    "tree_lists": (LIST, np.int64),
+    "tree_list_slots": (LIST_SLOTS, np.int32),
+    "tree_consumed_families": (CONSUMED_FAMILY, np.int64),
+    "tree_consumed_rows": (CONSUMED_ROW, np.int64),
+    "tree_consumed_at": (CONSUMED_AT, np.int64),
+    "tree_consumed_bits": (CONSUMED_BITS, np.int64),
+    "tree_waiting": (WAIT, np.int64),
+    "tree_waiting_rows": (WAIT_ROW, np.int64),
+    "tree_waiting_heap": (WAIT_HEAP, np.int64),
 }
 """Slots of state, by name. How many are consumed follows from `tree_consumed_families`."""
 
@@ -129,7 +131,9 @@ class TreeTables:
     def stack(
         self, predicate: int, column: int, hole: int, staircase: int, reach: int, *, own: bool
     ) -> int:
-        """The number of the stack that keeps a predicate's events by a column; -1 is all.
+        """The number of the stack that keeps a predicate's events by a column; `UNKEYED` is all.
+
+        Columns below that mean all events of the stack by another column, when they are needed.
 
         With a hole, its entries know the members of the family that they satisfy. It keeps them
         as long as the tree that needs them longest; a tree may want one of its `own`.
@@ -225,7 +229,8 @@ class TreeTables:
         members = max((tree[TREE_MEMBERS] for tree in self.trees), default=0)
         memory.put(OPEN, [0] * (members // 64 + 1))
         if not memory.count(LIST_SLOTS):
-            for slot in (LIST_SLOTS, CONSUMED_FAMILY, CONSUMED_ROW, CONSUMED_AT):
+            memory.put(LIST_SLOTS, [0] * _SLOTS, np.int32)
+            for slot in (CONSUMED_FAMILY, CONSUMED_ROW, CONSUMED_AT):
                 memory.put(slot, [0] * _SLOTS)
 
     def restored(self, memory: Memory) -> None:

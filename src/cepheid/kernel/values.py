@@ -16,6 +16,7 @@ from cepheid.kernel.compiled import compiled, inlined
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 Tags = npt.NDArray[np.uint8]
+Shorts = npt.NDArray[np.int32]
 
 MISSING, INT, DOUBLE, TEXT, BOOL = 0, 1, 2, 3, 4
 EQUAL, UNEQUAL, LESS, AT_MOST, GREATER, AT_LEAST = 0, 1, 2, 3, 4, 5

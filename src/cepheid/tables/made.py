@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cepheid.events import Value
-from cepheid.kernel.columns import Encoder
+from cepheid.kernel.columns import Encoder, text_codes
 from cepheid.kernel.found import Found
 from cepheid.tables.arrow import Array, Bools, Ints
 from cepheid.tables.cells import Tags, columns, decoded
@@ -244,6 +244,11 @@ class Made:
             cells = np.concatenate([cells for _, cells in pieces], axis=1)
             kept.append(Portion(names, failure, tags, cells))
         return kept
+
+    def text_codes(self) -> Iterator[Ints]:
+        """The codes of texts among the attributes."""
+        self._settle()
+        return (text_codes(portion.tags, portion.cells) for portion in self._portions)
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
         """Everything, as arrays by name; texts are codes of the encoder."""

@@ -209,6 +209,10 @@ class Payload:
         self._made.keep(rows[rows >= 0])
         self.builder.keep(needed.tolist())
 
+    def text_codes(self) -> Iterator[Ints]:
+        """The codes of texts that composite events refer to."""
+        return self._made.text_codes()
+
     def _closure(self, live: Ints) -> tuple[Ints, bool]:
         """Events with their constituents, and whether some of these are too far down."""
         needed = fresh = live

@@ -1,0 +1,105 @@
+"""What the kernel holds: in proportion to the events that are alive, and gone when they are."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+
+import cepheid
+from cepheid.events import Event
+from cepheid.kernel.columns import Batch
+from cepheid.kernel.kernel import Kernel
+from cepheid.kernel.stacks import ENTRY, ENTRY_WIDTH
+from cepheid.kernel.values import INT
+from cepheid.oracle import evaluate
+from tests.strategies import SECOND
+
+PAIR = "QUERY Pair EVENT SEQ(A a, B b) WHERE [k] WITHIN {within} s RETURN Pair(k = b.k)"
+MANY = 100_000
+
+
+def pair(within: int) -> Kernel:
+    """A kernel with a rule that keeps all events of type A for some seconds."""
+    kernel = Kernel()
+    kernel.deploy(cepheid.load(PAIR.format(within=within), language="sase").rules)
+    return kernel
+
+
+def batch(kernel: Kernel, type_: str, first: int, count: int, keys: int) -> Batch:
+    """Events of one type, one a second, whose keys are used in turn."""
+    numbers = np.arange(first, first + count, dtype=np.int64)
+    types = np.full(count, kernel.encoder.types.find(type_), np.int64)
+    tags, cells = np.full((count, 1), INT, np.uint8), (numbers % keys).reshape(-1, 1)
+    return Batch(numbers, types, numbers * SECOND, numbers * SECOND, tags, cells)
+
+
+def columns(rows: int) -> int:
+    """The bytes of type, origin, start, end, and a tag and a cell of one attribute."""
+    return rows * (4 * 8 + 9)
+
+
+def entries(kernel: Kernel) -> int:
+    return kernel._memory.count(ENTRY) // ENTRY_WIDTH
+
+
+def test_a_kernel_holds_at_most_twice_the_columns_of_what_is_alive() -> None:
+    kernel = pair(MANY)
+    for first in range(0, 5 * MANY, 10_000):
+        assert list(kernel.feed(batch(kernel, "A", first, 10_000, 2_000))) == []
+        if first >= MANY:
+            assert kernel._memory.bytes <= 2 * columns(MANY)
+    (found,) = kernel.feed(batch(kernel, "B", 5 * MANY, 1, 2_000))
+    assert len(found) == MANY // 2_000 - 1
+
+
+def test_room_is_given_back_when_time_has_passed() -> None:
+    kernel = pair(MANY)
+    base = kernel._memory.bytes
+    list(kernel.feed(batch(kernel, "A", 0, 3 * MANY, 2_000)))
+    assert kernel._memory.bytes > 10 * base
+    assert list(kernel.advance(5 * MANY * SECOND)) == []
+    assert kernel.stored == 0
+    assert kernel._memory.bytes < 2 * base + columns(40_000)
+
+
+def test_room_is_given_back_when_there_is_little_to_do() -> None:
+    """Events that are few do not have to become many before those are forgotten that were."""
+    kernel = pair(MANY)
+    list(kernel.feed(batch(kernel, "A", 0, 3 * MANY, 2_000)))
+    for first in range(4 * MANY, 7 * MANY, MANY // 5):
+        list(kernel.feed(batch(kernel, "A", first, 10, 2_000)))
+    assert kernel.stored < 200
+
+
+def test_matches_on_their_way_out_take_no_room_afterwards() -> None:
+    kernel = pair(2 * MANY)
+    list(kernel.feed(batch(kernel, "A", 0, MANY, 4)))
+    before = kernel._memory.bytes
+    for times in range(1, 4):
+        found = list(kernel.feed(batch(kernel, "B", MANY + 2 * times, 2, 4)))
+        assert sum(map(len, found)) == MANY // 2
+    assert kernel._memory.bytes < 1.3 * before
+
+
+def test_events_without_a_key_are_found_as_soon_as_somebody_asks() -> None:
+    """They are in the lists by key; one of all events is made for the first that has no key."""
+    rules = cepheid.load(PAIR.format(within=40), language="sase").rules
+    events = []
+    for at in range(200):
+        type_ = "B" if at % 10 == 9 else "A"
+        key = {} if at in (25, 60, 79, 80, 119, 150) else {"k": at % 7}
+        events.append(Event(type_, at * SECOND, at * SECOND, key, at))
+    kernel, found, counts = pair(40), Counter[tuple[int, ...]](), []
+    for at, event in enumerate(events):
+        for portion in kernel.feed(kernel.encoder.encode([event], at)):
+            found.update(map(tuple, portion.constituents.T.tolist()))
+        if at in (70, 130):
+            kernel.compact()
+        counts.append(entries(kernel))
+    assert counts[79] == 2 * counts[78]
+    expected = Counter(
+        tuple(part.id for _, part in event.events) for event in evaluate(rules, events).events
+    )
+    assert Counter(map(frozenset, found.elements())) == Counter(map(frozenset, expected.elements()))
+    assert len(found) > 150
