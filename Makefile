@@ -13,15 +13,17 @@ COMPILE := pip compile pyproject.toml --quiet --universal --python-version 3.11 
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-long bench lint format lock clean
+.PHONY: help java demo test test-long bench lint format lock clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-demo: $(READY) ## Run the fire example
+demo: $(READY) java ## Find fires: an hour in this process, a day with Spark, killed and resumed
 	@$(BIN)/python examples/fire/demo.py
+	@echo
+	@$(BIN)/python examples/fire/day.py
 
-test: $(READY) ## Run all tests, doctests and documentation examples
+test: $(READY) java ## Run all tests, doctests and documentation examples
 	@$(BIN)/python -m cepheid.kernel.ready
 	@$(BIN)/pytest -n $(WORKERS)
 
@@ -52,6 +54,10 @@ lock: ## Write requirements/*.lock anew, at the latest versions
 clean: ## Remove the environment, caches and build output
 	@rm -rf $(VENV) build dist bench/out .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# Spark runs on Java; without one, say so before anything else.
+java: $(READY)
+	@$(BIN)/python -m cepheid.spark.java
 
 # The locked packages: made from nothing whenever the lock changes.
 $(DEPS): requirements/run.lock requirements/dev.lock

@@ -318,6 +318,17 @@ class SnapshotError(CepheidError):
     """
 
 
+class ProjectError(CepheidError):
+    """Settings of a job, from the command line or a project file, that cannot be used.
+
+    >>> from cepheid.spark.project import checked_project, Project
+    >>> checked_project(Project(rules=("fire.tesla",)))
+    Traceback (most recent call last):
+    ...
+    cepheid.errors.ProjectError: --input must say where the events are
+    """
+
+
 class CannotExpressError(CepheidError):
     """A rule cannot be written in the language that was asked for.
 

@@ -1,4 +1,4 @@
-"""The command `cepheid`: check rules, explain them, run their tests."""
+"""The command `cepheid`: check rules, explain them, run their tests, run them over events."""
 
 from cepheid.cli.main import main
 

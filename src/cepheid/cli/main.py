@@ -11,6 +11,7 @@ from pathlib import Path
 
 from cepheid.cli.check import check_command
 from cepheid.cli.explain import FORMATS, explain_command
+from cepheid.cli.run import RUN_HELP, add_run_arguments
 from cepheid.cli.test import test_command
 from cepheid.languages import LANGUAGES
 from cepheid.testing import RUNTIMES, SPARK_RUNTIMES
@@ -60,6 +61,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_check(commands)
     _add_explain(commands)
     _add_test(commands)
+    _add_run(commands)
     return parser
 
 
@@ -103,3 +105,14 @@ def _add_test(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
     command.add_argument("specs", nargs="+", type=Path, metavar="SPEC", help="files or folders")
     command.add_argument("--runtime", choices=[*RUNTIMES, *SPARK_RUNTIMES, "all"], default="oracle")
     command.set_defaults(run=test_command)
+
+
+def _add_run(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    command = commands.add_parser(
+        "run",
+        help="run rules over events with Spark, once or as a stream",
+        epilog=RUN_HELP,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    add_run_arguments(command)

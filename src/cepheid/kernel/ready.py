@@ -111,9 +111,20 @@ def make_ready(strategies: Flags) -> None:
     _ready.add(strategies)
 
 
+def load(strategies: Flags) -> None:
+    """Load compiled code now, if it is there, rather than at its first use."""
+    if len(strategies) == len(PATTERNS) and _mark(strategies).exists():
+        for _, function, signature in _parts(strategies):
+            function.compile(signature)  # type: ignore[attr-defined]  # numba adds it
+
+
+def written(strategies: Flags) -> str:
+    """Strategies as digits."""
+    return "".join("0" if strategy is None else "1" for strategy in strategies)
+
+
 def _mark(strategies: Flags) -> Path:
-    name = "".join("0" if strategy is None else "1" for strategy in strategies)
-    return Path(cache_folder("ready")) / f"ready-{name}"
+    return Path(cache_folder("ready")) / f"ready-{written(strategies)}"
 
 
 def _parts(strategies: Flags) -> Iterator[tuple[str, Callable[..., object], tuple[Any, ...]]]:

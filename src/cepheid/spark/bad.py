@@ -15,6 +15,8 @@ from cepheid.tables.times import Times
 from cepheid.units import TIME_MAX
 
 SCHEMA = pa.schema({"event": pa.string(), "reason": pa.string()})
+CORRUPT = "_corrupt_record"
+"""The column in which Spark keeps the text of a row that it could not read."""
 _SHOWN = 4096
 """How much of a row is told."""
 
@@ -22,7 +24,11 @@ _SHOWN = 4096
 def reasons(columns: Mapping[str, Array], times: Times) -> list[tuple[str, Bools]]:
     """What can be wrong with rows, each with the rows where it is."""
     count = len(columns["ts"])
-    found: list[tuple[str, Bools]] = [
+    found: list[tuple[str, Bools]] = []
+    if CORRUPT in columns:
+        unread = columns[CORRUPT].is_valid().to_numpy(zero_copy_only=False)
+        found.append(("the text cannot be read with the columns that it should have", unread))
+    found += [
         (f"column {name} has no value", ~there)
         for name in ("type", "ts")
         if (there := present(columns[name])) is not None
@@ -35,7 +41,7 @@ def reasons(columns: Mapping[str, Array], times: Times) -> list[tuple[str, Bools
             found.append((f"column {name} is beyond 64 bits of microseconds", beyond))
     if "start" in columns:
         starts, ends = (columns[name].cast(pa.int64()) for name in ("start", "ts"))
-        after = pa.compute.greater(starts, ends).fill_null(value=False)
+        after = pa.compute.greater(starts, ends).fill_null(fill_value=False)
         found.append(("column start lies after column ts", after.to_numpy(zero_copy_only=False)))
     return [(reason, bad) for reason, bad in found if len(bad) == count and bad.any()]
 

@@ -1,0 +1,56 @@
+"""Causes: what went wrong in a job, in a sentence, out of what Spark says of it.
+
+An error in a worker comes back as a text with the traces of Python and Java around it. What our
+own errors say is taken out of it whole; of others, the innermost cause.
+"""
+
+from __future__ import annotations
+
+import re
+
+_JAVA = r"\n\s*(?:at [\w.$/@-]+\(|\tat |\.\.\. \d+ more|Driver stacktrace|Caused by: |SQLSTATE: )"
+_OWN = re.compile(rf"cepheid\.errors\.(\w+): (.*?)(?={_JAVA}|\n\nDuring handling|\Z)", re.DOTALL)
+_PYTHON = re.compile(
+    r"Traceback \(most recent call last\):\n(?:(?: .*| *)\n)+([\w.]+(?:: (?:.*))?)(?=\n|\Z)"
+)
+_CAUSED = re.compile(r"Caused by: ([\w.$]+): (.+)")
+_HINTS = (
+    (
+        re.compile(r'filter them out, or ask for them: detect\(events, outputs="all"\)'),
+        "--dead-letter PATH puts them aside",
+    ),
+    (re.compile(r'detect\(events, (\w+)="([^"]*)"\)'), r"--\1 \2"),
+)
+_LIMIT = 2000
+
+
+def cause_of(error: BaseException | str) -> str:
+    """What went wrong, without the traces.
+
+    >>> cause_of("a b\\ncepheid.errors.EventError: a row is no event\\n\\tat x.Y(Z.java:1)")
+    'a row is no event'
+    """
+    text = str(error)
+    own = _OWN.findall(text)
+    if own:
+        return in_commands(own[-1][1].strip())
+    python = _PYTHON.findall(text)
+    if python:
+        return str(python[-1])[:_LIMIT]
+    caused = _CAUSED.findall(text)
+    if caused:
+        name, told = caused[-1]
+        return f"{name.rpartition('.')[2]}: {told}"[:_LIMIT]
+    first = re.split(rf"{_JAVA}|\n+JVM stacktrace|;\n", text)[0].strip()
+    return in_commands(first[:_LIMIT]) or type(error).__name__
+
+
+def in_commands(text: str) -> str:
+    """A message of ours, with hints for the command line instead of for Python.
+
+    >>> in_commands('hint: say which: detect(events, unit="ms")')
+    'hint: say which: --unit ms'
+    """
+    for pattern, instead in _HINTS:
+        text = pattern.sub(instead, text)
+    return text

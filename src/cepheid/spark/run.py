@@ -1,0 +1,295 @@
+"""The job of `cepheid run`: events in, composite events out, once over all of them or as a stream.
+
+read ──▶ detect ──▶ per batch: composite, late, bad, each to its place ──▶ progress
+"""
+
+from __future__ import annotations
+
+import shutil
+import signal
+import tempfile
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql import Observation
+from pyspark.sql import functions as F  # noqa: N812 (everybody calls it so)
+from pyspark.sql.streaming.listener import StreamingQueryListener
+
+from cepheid.errors import ProjectError
+from cepheid.kernel.ready import flags, make_ready
+from cepheid.rules import Rules
+from cepheid.spark.frames import Job
+from cepheid.spark.frames import _batch as finite
+from cepheid.spark.generate import BAD, COMPOSITE, LATE, PROGRESS
+from cepheid.spark.progress import Progress, merged
+from cepheid.spark.project import Project
+from cepheid.spark.session import local_cores, master_of
+from cepheid.spark.sinks import Sink, check_continued, check_free, sinks_of
+from cepheid.spark.sources import read_events
+from cepheid.spark.stream import streamed
+from cepheid.units import parse_time
+
+if TYPE_CHECKING:
+    from types import FrameType
+
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+
+_TICK = 0.2
+"""How many seconds pass between looks at whether to stop."""
+_PATIENCE = 3.0
+"""How many seconds Spark has for telling of the last batch after a stream has ended."""
+
+
+class Stopped(Exception):  # noqa: N818 (it is no error)
+    """Someone asked the job to stop, by a signal."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(f"stopped by {signal.Signals(number).name}")
+        self.number = number
+
+
+def run(project: Project, rules: Rules, spark: SparkSession, progress: Progress) -> None:
+    """Run a job to its end, which for a stream is when someone stops it."""
+    events = read_events(spark, project, rules.schema)
+    with _signals() as stop:
+        work = _Work(project, rules, events, sinks_of(project), progress, stop)
+        (_stream if project.stream else _batch)(work)
+
+
+@dataclass(frozen=True)
+class _Work:
+    """What there is to do, and what it needs."""
+
+    project: Project
+    rules: Rules
+    events: DataFrame
+    sinks: list[Sink]
+    progress: Progress
+    stop: threading.Event
+
+
+def _job(work: _Work, events: DataFrame, outputs: frozenset[str]) -> Job:
+    project = work.project
+    own = {
+        name: value
+        for name in ("type", "time", "policy", "delay", "idle", "shards", "sources", "heartbeats")
+        if (value := getattr(project, name)) not in (None, ())
+    }
+    options = {**own, "outputs": "composite" if outputs == {COMPOSITE} else "all"}
+    failures = bool(project.failures)
+    until = None if project.until is None else _until(project)
+    job = Job(
+        *(work.rules, events), unit=project.unit, until=until, failures=failures, options=options
+    )
+    job.outputs = outputs  # those that are written, and how shards are doing
+    if local_cores(master_of(project)):
+        # Compiled here, it is said on the terminal; in a worker it would be a long silence.
+        for group in job.plan.groups:
+            make_ready(flags(type(rule.pattern) for rule in group.rules))
+    return job
+
+
+# --- once over all events --------------------------------------------------------------------
+
+
+def _batch(work: _Work) -> None:
+    project, events, sinks = work.project, work.events, work.sinks
+    check_free(events.sparkSession, sinks, overwrite=bool(project.overwrite))
+    outputs = frozenset({COMPOSITE, *(sink.output for sink in sinks)})
+    several = len(sinks) > 1
+    # What is kept for several writers is not observed: Spark tells nothing of how it came about.
+    read = None if several else Observation("events")
+    source = events if read is None else events.observe(read, F.count(F.lit(1)).alias("rows"))
+    found = finite(_job(work, source, outputs))
+    found = found.persist() if several else found
+    try:
+        for sink in sinks:
+            count = _in_thread(partial(_written, sink, found, project), work.progress, work.stop)
+            name = {COMPOSITE: "composites", BAD: "bad"}[sink.output]
+            setattr(work.progress.totals, name, count)
+        work.progress.totals.events = int(events.count() if read is None else read.get["rows"])
+    finally:
+        if several:
+            found.unpersist()
+
+
+def _written(sink: Sink, found: DataFrame, project: Project) -> int:
+    counted = Observation(sink.output)
+    part = sink.part(found).observe(counted, F.count(F.lit(1)).alias("rows"))
+    sink.write(part, overwrite=bool(project.overwrite))
+    return int(counted.get["rows"])
+
+
+def _until(project: Project) -> int | datetime:
+    text = str(project.until)
+    try:
+        return int(text) if project.unit else datetime.fromisoformat(text)
+    except ValueError:
+        form = f"a number of {project.unit}" if project.unit else "such as 2026-07-01T12:00:00"
+        raise ProjectError(f"--until must be {form}; got {text[:80]}") from None
+
+
+def _in_thread(work: Callable[[], int], progress: Progress, stop: threading.Event) -> int:
+    """Do something while the terminal lives on and can stop it."""
+    results: list[int] = []
+    errors: list[BaseException] = []
+
+    def done() -> None:
+        try:
+            results.append(work())
+        except BaseException as error:  # it is raised where the work was asked for
+            errors.append(error)
+
+    thread = threading.Thread(target=done, daemon=True)
+    thread.start()
+    while thread.is_alive():
+        thread.join(_TICK)
+        progress.show(note="matching")
+        if stop.is_set():
+            raise _stopped(stop)
+    if errors:
+        raise errors[0]
+    return results[0]
+
+
+# --- as a stream -----------------------------------------------------------------------------
+
+
+def _stream(work: _Work) -> None:
+    spark, sinks, progress = work.events.sparkSession, work.sinks, work.progress
+    outputs = frozenset({PROGRESS, *(sink.output for sink in sinks)})
+    found = streamed(_job(work, work.events, outputs))
+    with _checkpoint(work.project) as checkpoint:
+        check_continued(spark, sinks, checkpoint)
+        heard = _Heard(progress)
+        spark.streams.addListener(heard)
+        try:
+            writer = found.writeStream.option("checkpointLocation", checkpoint)
+            writer = writer.trigger(**_trigger(work.project))
+            query = writer.foreachBatch(_Writer(sinks, progress)).start()
+            _watch(query, heard, progress, work.stop)
+        finally:
+            spark.streams.removeListener(heard)
+
+
+@contextmanager
+def _checkpoint(project: Project) -> Iterator[str]:
+    if project.checkpoint is not None:
+        yield project.checkpoint
+    elif project.output is not None:
+        # A name that begins so is not read as data.
+        yield f"{project.output.rstrip('/')}/_checkpoint"
+    else:
+        folder = tempfile.mkdtemp(prefix="cepheid-checkpoint-")
+        try:
+            yield folder
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _trigger(project: Project) -> dict[str, Any]:
+    if project.available_now:
+        return {"availableNow": True}
+    pause = parse_time(project.trigger) // 1000 if project.trigger else 0
+    return {"processingTime": f"{pause} milliseconds"}
+
+
+class _Writer:
+    """Called by Spark for every batch: everything to its place."""
+
+    def __init__(self, sinks: list[Sink], progress: Progress) -> None:
+        self._sinks = sinks
+        self._progress = progress
+        self._fresh = True
+        self.query = "cepheid"
+
+    def __call__(self, found: DataFrame, number: int) -> None:
+        found = found.persist()
+        try:
+            rows = found.where(F.col("output") == PROGRESS).select("event").collect()
+            told = merged(row.event for row in rows)
+            counts = {COMPOSITE: told["composites"], LATE: told["late"], BAD: told["bad"]}
+            for sink in self._sinks:
+                # The first batch may be one that was written before a crash, by other rules.
+                if counts[sink.output] or self._fresh:
+                    sink.write_batch(sink.part(found), number, self.query)
+        finally:
+            found.unpersist()
+        self._fresh = False
+        self._progress.found(number, told)
+
+
+class _Heard(StreamingQueryListener):
+    """Hears from Spark what batches took, and that the stream has ended."""
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
+        self.ended = threading.Event()
+
+    def onQueryStarted(self, event: Any) -> None:  # noqa: ANN401, N802 (Spark's name)
+        """It has begun."""
+
+    def onQueryProgress(self, event: Any) -> None:  # noqa: ANN401, N802 (Spark's name)
+        """A batch is done, or there was nothing to do."""
+        told = event.progress
+        seconds = dict(told.durationMs).get("triggerExecution", 0) / 1000
+        self._progress.took(told.batchId, told.numInputRows, seconds)
+
+    def onQueryIdle(self, event: Any) -> None:  # noqa: ANN401, N802 (Spark's name)
+        """There is nothing to do."""
+
+    def onQueryTerminated(self, event: Any) -> None:  # noqa: ANN401, N802 (Spark's name)
+        """It has ended."""
+        self.ended.set()
+
+
+def _watch(query: StreamingQuery, heard: _Heard, progress: Progress, stop: threading.Event) -> None:
+    try:
+        while not query.awaitTermination(_TICK):  # type: ignore[arg-type]  # Spark takes parts of seconds
+            progress.show()
+            if stop.is_set():
+                raise _stopped(stop)
+        heard.ended.wait(_PATIENCE)
+    finally:
+        # A batch that is not done is left; it is repeated when the stream goes on.
+        with suppress(Exception):
+            query.stop()
+
+
+# --- signals ---------------------------------------------------------------------------------
+
+
+class _Stop(threading.Event):
+    number = int(signal.SIGINT)
+
+
+def _stopped(stop: threading.Event) -> Stopped:
+    return Stopped(getattr(stop, "number", int(signal.SIGINT)))
+
+
+@contextmanager
+def _signals() -> Iterator[threading.Event]:
+    """Ctrl-C and a request to terminate set an event, the second time they end the process."""
+    stop = _Stop()
+
+    def handle(number: int, frame: FrameType | None) -> None:
+        if stop.is_set():
+            raise KeyboardInterrupt
+        stop.number = number
+        stop.set()
+
+    if threading.current_thread() is not threading.main_thread():
+        yield stop
+        return
+    before = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield stop
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,0 +1,223 @@
+"""Sessions: Spark as a job needs it, started quietly, with a clear word when Java is not there."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import re
+import shlex
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cepheid.errors import ProjectError
+from cepheid.spark.daemon import STRATEGIES
+from cepheid.spark.java import check_java
+from cepheid.spark.project import OPTIONS, Project, has_scheme
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from cepheid.rules import Rules
+
+_SCALA = "2.13"
+_STATE = "spark.sql.streaming.stateStore"
+_SETTINGS = {
+    # The operator that holds shards needs RocksDB; with the log of changes a batch writes what
+    # changed and not the whole state.
+    f"{_STATE}.providerClass": (
+        "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+    ),
+    f"{_STATE}.rocksdb.changelogCheckpointing.enabled": "true",
+    # Times without a zone are of UTC everywhere in Cepheid.
+    "spark.sql.session.timeZone": "UTC",
+    # Readers other than Spark then know the zone, too.
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+    "spark.ui.showConsoleProgress": "false",
+}
+_LOCAL = {
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.ui.enabled": "false",
+    # Workers come with the engine loaded.
+    "spark.python.daemon.module": "cepheid.spark.daemon",
+}
+"""What a job on this machine alone is better with."""
+
+
+# --- what spark-submit is told --------------------------------------------------------------
+
+
+def submit_arguments(project: Project) -> list[str]:
+    """What spark-submit is told for a project."""
+    options = dict(project.submit)
+    conf = {**settings_of(project), **options.pop("conf", {})}
+    packages = [*options.pop("packages", ()), *_own_packages(project)]
+    arguments = ["--master", str(options.pop("master", None) or _master(conf))]
+    options.setdefault("name", "cepheid")
+    for name, value in options.items():
+        arguments += [f"--{name.replace('_', '-')}", str(value)]
+    if packages:
+        arguments += ["--packages", ",".join(packages)]
+    for key, value in conf.items():
+        if key != "spark.master":
+            arguments += ["--conf", f"{key}={value}"]
+    return [*arguments, "pyspark-shell"]
+
+
+def _master(conf: Mapping[str, str]) -> str:
+    return conf.get("spark.master") or os.environ.get("SPARK_MASTER") or "local[*]"
+
+
+def settings_of(project: Project) -> dict[str, str]:
+    """The settings of Spark that a job is better with; the user's own win."""
+    found = dict(_SETTINGS)
+    cores = local_cores(master_of(project))
+    if cores:
+        found.update(_LOCAL)
+    shards = project.shards or cores
+    if shards:
+        found["spark.sql.shuffle.partitions"] = str(shards)
+    if "delta" in (project.format, project.output_format):
+        found["spark.sql.extensions"] = "io.delta.sql.DeltaSparkSessionExtension"
+        found["spark.sql.catalog.spark_catalog"] = "org.apache.spark.sql.delta.catalog.DeltaCatalog"
+    return found
+
+
+def master_of(project: Project) -> str:
+    """Where a job runs."""
+    return str(project.submit.get("master") or _master(project.submit.get("conf", {})))
+
+
+def placed(project: Project) -> Project:
+    """The project with paths that Spark understands as the user does.
+
+    On this machine they start from the current folder; elsewhere from where Spark's files are.
+    """
+    if not local_cores(master_of(project)):
+        return project
+    paths = {name: getattr(project, name) for name, own in OPTIONS.items() if own.kind == "path"}
+    own = {
+        name: path if path is None or has_scheme(path) else os.path.abspath(path)  # noqa: PTH100
+        for name, path in paths.items()
+    }
+    return replace(project, **own)
+
+
+def local_cores(master: str) -> int | None:
+    """How many cores a job in this process has; None when it runs elsewhere.
+
+    >>> local_cores("local[3]"), local_cores("local"), local_cores("spark://host:7077")
+    (3, 1, None)
+    """
+    found = re.fullmatch(r"local(?:\[(\d+|\*)(?:,\s*\d+)?\])?", master)
+    if not found:
+        return None
+    return (os.cpu_count() or 1) if found[1] == "*" else int(found[1] or 1)
+
+
+def _own_packages(project: Project) -> Iterator[str]:
+    """The packages that formats need, unless the user says where they are."""
+    formats = {project.format, project.output_format}
+    given = ",".join([*project.submit.get("packages", ()), str(project.submit.get("jars", ""))])
+    if "kafka" in formats and "spark-sql-kafka" not in given:
+        version = importlib.metadata.version("pyspark")
+        yield f"org.apache.spark:spark-sql-kafka-0-10_{_SCALA}:{version}"
+    if "delta" in formats and "delta" not in given:
+        try:
+            yield f"io.delta:delta-spark_{_SCALA}:{importlib.metadata.version('delta-spark')}"
+        except importlib.metadata.PackageNotFoundError:
+            raise ProjectError(
+                "format delta needs Delta Lake for this version of Spark\n\n"
+                "hint: pip install delta-spark, or name it: "
+                f"--packages io.delta:delta-spark_{_SCALA}:VERSION"
+            ) from None
+
+
+# --- the session ----------------------------------------------------------------------------
+
+
+@contextmanager
+def started(
+    project: Project, rules: Rules, say: Callable[[str], None]
+) -> Iterator[tuple[SparkSession, Path | None]]:
+    """A session for a project, and where Spark's own messages go.
+
+    A session that is there already is used and left alone.
+    """
+    from pyspark.sql import SparkSession
+
+    there = SparkSession.getActiveSession()
+    if there is not None:
+        yield there, None
+        return
+    check_java()
+    if local_cores(master_of(project)) and "PYSPARK_PYTHON" not in os.environ:
+        os.environ["PYSPARK_PYTHON"] = sys.executable
+    os.environ[STRATEGIES] = _strategies(rules)
+    os.environ["PYSPARK_SUBMIT_ARGS"] = shlex.join(submit_arguments(project))
+    log = None if project.verbose else _log_file()
+    say(f"Starting Spark on {master_of(project)}")
+    spark = _start(SparkSession, log)
+    try:
+        spark.sparkContext.setLogLevel("WARN" if project.verbose else "ERROR")
+        yield spark, log
+    finally:
+        spark.stop()
+
+
+def _strategies(rules: Rules) -> str:
+    """What workers should have loaded: the strategies alone, and together if there are several."""
+    from cepheid.kernel.ready import flags, written
+
+    patterns = {type(rule.pattern) for rule in rules}
+    sets = {*(flags([pattern]) for pattern in patterns), flags(patterns)}
+    return ",".join(sorted(map(written, sets)))
+
+
+def _start(session: Any, log: Path | None) -> SparkSession:  # noqa: ANN401 (imported late)
+    """Start Spark; what its processes say from here on goes to the log."""
+    try:
+        with _said_to(log):
+            spark: SparkSession = session.builder.getOrCreate()
+    except Exception as error:
+        told = "" if log is None else f"\n\n{tail(log)}\n\nhint: --verbose shows everything"
+        raise ProjectError(f"Spark does not start: {error}{told}") from error
+    return spark
+
+
+def _log_file() -> Path:
+    handle, name = tempfile.mkstemp(prefix="cepheid-run-", suffix=".log")
+    os.close(handle)
+    return Path(name)
+
+
+@contextmanager
+def _said_to(log: Path | None) -> Iterator[None]:
+    """Processes that are started meanwhile keep the log as their standard outputs."""
+    if log is None:
+        yield
+        return
+    sys.stdout.flush()
+    sys.stderr.flush()
+    kept = [(own, os.dup(own)) for own in (1, 2)]
+    target = os.open(log, os.O_WRONLY | os.O_APPEND)
+    try:
+        for own, _ in kept:
+            os.dup2(target, own)
+        yield
+    finally:
+        for own, before in kept:
+            os.dup2(before, own)
+            os.close(before)
+        os.close(target)
+
+
+def tail(log: Path, lines: int = 12) -> str:
+    """The end of what Spark said."""
+    told = log.read_text("utf-8", errors="replace").splitlines()
+    return "\n".join(f"  {line[:300]}" for line in told[-lines:])
