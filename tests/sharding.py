@@ -48,14 +48,14 @@ def _stream(
         for address, messages in by_shard.items():
             if address not in shards:
                 new = Shard(*plans.of(address))
-                shards[address] = (new, new.engine.snapshot(), [])
+                shards[address] = (new, new.snapshot(), [])
             shard, snapshot, log = shards[address]
             if chance.random() < 0.5:
                 shard = restored(*plans.of(address), snapshot, log)
             outcome = shard.take(messages)
             log = [*log, packed(messages)]
             if chance.random() < 0.3:
-                snapshot, log = shard.engine.snapshot(), []
+                snapshot, log = shard.snapshot(), []
             shards[address] = (shard, snapshot, log)
             for table in told(outcome, None, cases._OUTPUTS):
                 cases._add(found, table)

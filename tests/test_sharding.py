@@ -219,7 +219,7 @@ def test_the_newest_times_are_those_of_each_source() -> None:
 def test_damaged_state_is_told_with_its_shard() -> None:
     plan = planned("QUERY Q EVENT SEQ(A x, B y) WITHIN 1 hour", "sase")
     name = plan.groups[0].shards[0]
-    snapshot = Shard(plan, name).engine.snapshot()
+    snapshot = Shard(plan, name).snapshot()
     with pytest.raises(SnapshotError, match=f"state of shard {name}: snapshot must have"):
         restored(plan, name, snapshot[:-3], [])
     record = packed([(0, b"abc"), (1, b"")])
@@ -232,7 +232,7 @@ def test_settings_may_not_change_while_there_is_state() -> None:
     text = "QUERY Q EVENT SEQ(A x, B y) WITHIN 1 hour"
     plan = planned(text, "sase")
     name = plan.groups[0].shards[0]
-    snapshot = Shard(plan, name).engine.snapshot()
+    snapshot = Shard(plan, name).snapshot()
     rules = cepheid.load(text, language="sase")
     other = plan_rules(rules.rules, rules.schema, Settings(delay=5), FORM, shards=4, partitions=4)
     with pytest.raises(SnapshotError, match="delay was 0 and is 5"):

@@ -190,8 +190,11 @@ class Rules:
             late_limit=late_limit,
         )
 
-    def explain(self) -> str:
+    def explain(self, *, shards: int | None = None) -> str:
         """The automaton and the plan of every rule, as text.
+
+        With a number of `shards`, it also tells how a job on Spark is laid out: which rules run
+        where, by what events are parted, and to how many shards events of each type are sent.
 
         The plan says what is filtered first, what partitions the events, what is stored for how
         long, which strategy runs, and what could grow without bound.
@@ -218,7 +221,12 @@ class Rules:
                     Person: not at all (b)
           unbounded live branches: one that waits is kept until an event or timer decides it
         """
-        return "\n\n\n".join(explained(compile_rule(rule)) for rule in self.rules)
+        parts = [explained(compile_rule(rule)) for rule in self.rules]
+        if shards is not None:
+            from cepheid.spark.topology import topology
+
+            parts.append(topology(self, shards))
+        return "\n\n\n".join(parts)
 
     def svg(self) -> str:
         """A picture of the automata of all rules, below each other, as the text of an SVG file.

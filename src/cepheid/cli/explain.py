@@ -13,7 +13,7 @@ from cepheid.errors import did_you_mean
 from cepheid.rules import Rules
 
 FORMATS: dict[str, Callable[[Rules], str]] = {
-    "text": lambda rules: rules.explain(),
+    "text": Rules.explain,
     "dot": lambda rules: draw_dot(map(compile_rule, rules)),
     "mermaid": lambda rules: draw_mermaid(map(compile_rule, rules)),
     "svg": lambda rules: rules.svg(),
@@ -31,7 +31,10 @@ def explain_command(options: argparse.Namespace) -> int:
         if not chosen:
             return _no_such_rule(options.rule, [rule.name for rule in rules])
         rules = replace(rules, rules=chosen)
-    print(FORMATS[options.format](rules))
+    if options.shards is None:
+        print(FORMATS[options.format](rules))
+    else:
+        print(rules.explain(shards=options.shards))
     return 0
 
 

@@ -86,6 +86,9 @@ def _add_explain(commands: argparse._SubParsersAction[argparse.ArgumentParser]) 
     _add_rules(command)
     command.add_argument("--format", choices=list(FORMATS), default="text")
     command.add_argument("--rule", metavar="NAME", help="this rule only")
+    command.add_argument(
+        "--shards", type=int, metavar="N", help="also how a job on Spark with N shards is laid out"
+    )
     command.set_defaults(run=explain_command)
 
 

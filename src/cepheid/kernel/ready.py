@@ -12,6 +12,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -101,14 +102,33 @@ def make_ready(strategies: Flags) -> None:
         return
     mark = _mark(strategies)
     if not mark.exists():
-        _compile(strategies)
-        try:
-            mark.parent.mkdir(parents=True, exist_ok=True)
-            mark.touch()
-        except OSError:
+        with _one_at_a_time(mark.parent):
+            if not mark.exists():
+                _compile(strategies)
             # A disk that cannot be written costs the next process the time again, nothing else.
-            pass
+            with suppress(OSError):
+                mark.touch()
     _ready.add(strategies)
+
+
+@contextmanager
+def _one_at_a_time(folder: Path) -> Iterator[None]:
+    """Let one process compile and the others wait for it, such as the workers of a Spark job."""
+    try:
+        import fcntl
+
+        folder.mkdir(parents=True, exist_ok=True)
+        lock = (folder / "compiling").open("w")
+    except (ImportError, OSError):
+        yield  # where files cannot be locked, each process compiles for itself
+        return
+    with lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            _say("cepheid: another process compiles the engine; waiting for it")
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def load(strategies: Flags) -> None:

@@ -30,7 +30,7 @@ from cepheid.rules import Rules
 from cepheid.runtime.arrival import NEVER, Heard
 from cepheid.runtime.counters import Counters, Counts
 from cepheid.runtime.intake import Intake
-from cepheid.runtime.matcher import Matcher
+from cepheid.runtime.matcher import Here, Matcher
 from cepheid.runtime.settings import (
     DEPTH_LIMIT,
     LATE_LIMIT,
@@ -185,22 +185,20 @@ class Engine:
         self._matcher.trim()
         return self._told(self._settle_table(*self._intake.arrive_table(reading.table)))
 
-    def push_part(
-        self, table: Table, form: Tabular, heard: Heard, key: frozenset[str] = frozenset()
-    ) -> Any:  # noqa: ANN401 (a table of Arrow)
+    def push_part(self, table: Table, form: Tabular, heard: Heard, here: Here | None = None) -> Any:  # noqa: ANN401 (a table of Arrow)
         """Take the part of a batch that belongs here, given what is heard of the whole batch.
 
         For jobs whose events are spread over several engines: which events are late and which
-        may be consumed follows from all of them. The result is a table in the given form. With a
-        `key`, composite events are left out none of whose events has an attribute of it: they are
-        told by another engine, which got these events too.
+        may be consumed follows from all of them. The result is a table in the given form. `here`
+        tells which events no other engine has; composite events without any of them are left out:
+        they are told elsewhere.
         """
         self._require_open()
         self._kind, self._tabular = TABLE, form
         self._matcher.trim()
         portions = self._settle_table(*self._intake.arrive_table(table, heard))
-        if key:
-            portions = [self._matcher.with_key(portion, key) for portion in portions]
+        if here is not None:
+            portions = [self._matcher.made_here(portion, here) for portion in portions]
         return self._told([portion for portion in portions if len(portion)], part=True)
 
     def advance_part(self, time: int, form: Tabular) -> Any:  # noqa: ANN401 (a table of Arrow)

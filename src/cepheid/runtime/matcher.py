@@ -7,7 +7,7 @@ matches may still be made of, and turns matches into composite events.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from operator import attrgetter
 from typing import Any, TypeVar
 
@@ -24,7 +24,7 @@ from cepheid.kernel.kernel import Kernel
 from cepheid.kernel.limits import Limit
 from cepheid.runtime.row import Row
 from cepheid.runtime.settings import Settings
-from cepheid.tables.arrow import present
+from cepheid.tables.arrow import Bools
 from cepheid.tables.encode import Encoding
 from cepheid.tables.order import Ordering
 from cepheid.tables.payload import Payload
@@ -33,6 +33,9 @@ from cepheid.tables.table import Table
 P = TypeVar("P", bound=Found | Few)
 
 _END = attrgetter("end")
+Here = Callable[[Table], Bools]
+"""Tells which events of a table no other engine has."""
+
 _SPARE = 4096
 """How many events may be kept without need before they are looked through."""
 _PORTION = 1 << 16
@@ -163,14 +166,12 @@ class Matcher:
         # Failures that only rules listen to are constituents, but nobody else is told.
         return [portion for portion in found if not portion.failure]
 
-    def with_key(self, portion: Found, names: frozenset[str]) -> Found:
-        """The matches that have an event with one of some attributes."""
+    def made_here(self, portion: Found, here: Here) -> Found:
+        """The matches that have an event which is nowhere else, or a composite event."""
         origins, places = np.unique(portion.constituents, return_inverse=True)
-        has = np.zeros(len(origins), np.bool_)
-        for _, column in self.payload.table(origins, tuple(names)).columns:
-            there = present(column)
-            has |= True if there is None else there
-        of_parts = has[places.reshape(portion.constituents.shape)]
+        own = origins < 0
+        own[~own] = here(self.payload.table(origins[~own]))
+        of_parts = own[places.reshape(portion.constituents.shape)]
         if portion.offsets is None:
             return portion.take(np.logical_or.reduce(of_parts, axis=0))
         return portion.take(np.logical_or.reduceat(of_parts, portion.offsets[:-1]))

@@ -9,7 +9,9 @@ Spark's stateful operator; see `cepheid.spark.stream`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from datetime import datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import functions as F  # noqa: N812 (everybody calls it so)
@@ -21,19 +23,23 @@ from cepheid.records import Clock
 from cepheid.rules import Rules
 from cepheid.runtime.settings import DEPTH_LIMIT, Settings, settings_of
 from cepheid.spark import messages
+from cepheid.spark.changes import open_group
 from cepheid.spark.columns import form_of, named, output_schema, told_schema, union
 from cepheid.spark.encode import Encoder
-from cepheid.spark.generate import BAD, COMPOSITE, LATE, batches
+from cepheid.spark.generate import BAD, COMPOSITE, LATE, REFUSED, batches
 from cepheid.spark.history import history
 from cepheid.spark.messages import Message, batch_of
 from cepheid.spark.options import SparkOptions
-from cepheid.spark.plan import Plan, Plans, plan_rules
+from cepheid.spark.plan import Plan, Plans, plan_open, plan_rules
 from cepheid.tables.arrow import Arrow
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-OUTPUTS = {"composite": frozenset({COMPOSITE}), "all": frozenset({COMPOSITE, LATE, BAD})}
+OUTPUTS = {
+    "composite": frozenset({COMPOSITE}),
+    "all": frozenset({COMPOSITE, LATE, BAD, REFUSED}),
+}
 """What can be asked for."""
 _SENT = 1 << 24
 """How many bytes of messages go to Spark at a time."""
@@ -79,25 +85,44 @@ class Job:
         self.session: SparkSession = self.df.sparkSession
         settings = _settings(options, unit, failures, streaming=self.df.isStreaming)
         form = form_of(self.df.schema, Clock.of(unit), rules.schema)
+        self.changes = self._changes(options)
+        form = replace(form, loose=self.changes is not None)
         composites = output_schema(rules, form, failures=failures)
         self.schema = composites if len(self.outputs) == 1 else told_schema(composites)
-        partitions = int(self.session.conf.get("spark.sql.shuffle.partitions") or 1)
-        shards = options.get("shards") or partitions
-        self.partitions = partitions
-        self.plan = plan_rules(
-            rules.rules,
-            rules.schema,
-            settings,
-            form,
-            shards=shards,
-            partitions=partitions,
-            until=None if until is None else form.times.clock.read(until),
-        )
+        self.partitions = int(self.session.conf.get("spark.sql.shuffle.partitions") or 1)
+        spread = {
+            "shards": options.get("shards") or self.partitions,
+            "partitions": self.partitions,
+        }
+        if self.changes is None:
+            end = None if until is None else form.times.clock.read(until)
+            self.plan = plan_rules(rules.rules, rules.schema, settings, form, until=end, **spread)
+        else:
+            rules, key = open_group(rules, options.get("key"))
+            self.plan = plan_open(rules.rules, key, rules.schema, settings, form, **spread)
         if until is not None and self.df.isStreaming:
             raise EventError(
                 "until must go with a finite table; got a stream\n\n"
                 "hint: time goes on with events and heartbeats in the stream"
             )
+
+    def _changes(self, options: Mapping[str, Any]) -> DataFrame | None:
+        """The stream of changes, if rules change while this one runs."""
+        given = options.get("changes")
+        if given is None:
+            if options.get("key") is not None:
+                raise EventError(
+                    "key must go with changes; rules that stay find their own\n\nhint: leave it out"
+                )
+            return None
+        if not self.df.isStreaming:
+            raise EventError("changes must go with a stream of events; got a finite table")
+        if isinstance(given, str | Path):
+            from cepheid.spark.folder import folder_changes
+
+            return folder_changes(self.session, given)
+        found: DataFrame = given
+        return found
 
     @property
     def rules(self) -> Iterator[Rule]:

@@ -7,8 +7,9 @@ from collections.abc import Iterable, Iterator
 from cepheid.spark.shard import Outcome, late_rows
 from cepheid.tables.arrow import Arrow, pa
 
-COMPOSITE, LATE, BAD, PROGRESS = "composite", "late", "bad", "progress"
-"""The outputs: composite events, late events, bad rows, and how a shard is doing."""
+COMPOSITE, LATE, BAD, REFUSED, PROGRESS = "composite", "late", "bad", "refused", "progress"
+"""The outputs: composite events, late events, bad rows, changes of rules that were not taken, and
+how a shard is doing."""
 
 
 def aligned(table: Arrow, schema: Arrow) -> Arrow:
@@ -33,6 +34,11 @@ def told(outcome: Outcome, schema: Arrow, outputs: frozenset[str]) -> Iterator[A
     if LATE in outputs and len(outcome.late):
         rows = late_rows(outcome.late)
         yield marked(pa.table({"event": pa.array(rows, pa.string())}), LATE, schema)
+    if REFUSED in outputs and outcome.refused:
+        names, reasons = (
+            pa.array(column, pa.string()) for column in zip(*outcome.refused, strict=True)
+        )
+        yield marked(pa.table({"event": names, "reason": reasons}), REFUSED, schema)
 
 
 def marked(table: Arrow, output: str, schema: Arrow) -> Arrow:

@@ -52,8 +52,8 @@ def route_keys(rule: Rule) -> list[RouteKey]:
     >>> import cepheid
     >>> (rule,) = cepheid.load("QUERY Q EVENT SEQ(A x, B y) WHERE [id] WITHIN 1 hour",
     ...     language="sase")
-    >>> route_keys(rule)
-    [{'A': 'id', 'B': 'id'}]
+    >>> route_keys(rule) == [{"A": "id", "B": "id"}]
+    True
     """
     types = input_types(rule)
     if any(predicate.every is not None for predicate in find(rule, EventPredicate)):
@@ -68,6 +68,10 @@ def _candidates(rule: Rule) -> Iterator[RouteKey]:
         for key in pattern.partition:
             if isinstance(key, Key) and key.value is None:
                 yield dict(key.attributes)
+    elif is_single(rule):
+        for output in rule.output.attributes:
+            if isinstance(output.value, Attribute):
+                yield dict.fromkeys(input_types(rule), output.value.name)
     elif isinstance(pattern, Tree):
         for test in pattern.equivalences:
             if test.value is None:
@@ -75,6 +79,19 @@ def _candidates(rule: Rule) -> Iterator[RouteKey]:
         yield from _Tied(_TreeUses(rule, pattern)).keys(complete=rule.missing)
     elif isinstance(pattern, Detector):
         yield from _Tied(_DetectorUses(pattern)).keys(complete=rule.missing)
+
+
+def is_single(rule: Rule) -> bool:
+    """Whether every match is one event alone: then it does not matter where the others are.
+
+    Any attribute is a key; those are taken that the composite event hands on. An event without it
+    matches all the same.
+    """
+    pattern = rule.pattern
+    if not isinstance(pattern, Tree) or len(pattern.components) > 1 or pattern.negations:
+        return False
+    listens = rule.output.type in input_types(rule)
+    return not listens and not any(find(rule, Aggregate))
 
 
 # --- equal attributes ------------------------------------------------------------------

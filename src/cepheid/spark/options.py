@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from datetime import timedelta
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from cepheid.events import Value
 
@@ -25,6 +25,8 @@ class SparkOptions(TypedDict, total=False):
     limits: Limits | Mapping[str, Limits] | None
     shards: int | None
     outputs: str
+    changes: Any
+    key: str | Mapping[str, str] | None
 
 
 def is_spark(events: object) -> bool:

@@ -14,14 +14,22 @@ from functools import lru_cache
 from itertools import product
 from typing import Any
 
-from cepheid.algebra import EventPredicate, Literal, Node, Rule, find, input_types, walk
+from cepheid.algebra import (
+    EventPredicate,
+    Literal,
+    Node,
+    Rule,
+    find,
+    input_types,
+    walk,
+)
 from cepheid.algebra.codec import decode_rule, encode
 from cepheid.errors import EventError
 from cepheid.events import Kind, Schema
 from cepheid.kernel.registry import FAILURE
 from cepheid.runtime.settings import Settings
 from cepheid.runtime.tabular import Tabular
-from cepheid.spark.keys import RouteKey, carries, route_keys
+from cepheid.spark.keys import RouteKey, carries, is_single, route_keys
 from cepheid.spark.placing import placed
 
 EVERY = "*"
@@ -61,7 +69,9 @@ class Group:
     @property
     def gaps_go_everywhere(self) -> bool:
         """Whether an event without a value of the key has to do with every value."""
-        return bool(self.key) and (self.open or any(rule.missing for rule in self.rules))
+        if not self.key or len(self.shards) == 1:
+            return False
+        return self.open or any(rule.missing or is_single(rule) for rule in self.rules)
 
 
 @dataclass(frozen=True)
@@ -166,6 +176,55 @@ def plan_rules(
     names = placed([(group.name, shards if group.key else 1) for group in groups], partitions)
     groups = [replace(group, shards=own) for group, own in zip(groups, names, strict=True)]
     return Plan(tuple(groups), schema, settings, form, until)
+
+
+def plan_open(
+    rules: Sequence[Rule],
+    key: Mapping[str, str],
+    schema: Schema,
+    settings: Settings,
+    form: Tabular,
+    *,
+    shards: int,
+    partitions: int,
+) -> Plan:
+    """The plan for rules that come and go, all on the shards of one key."""
+    (names,) = placed([("rules", shards if key else 1)], partitions)
+    group = Group("rules", tuple(rules), key, names, open=True)
+    return Plan((group,), schema, settings, form)
+
+
+def unfit(rules: Sequence[Rule], key: Mapping[str, str]) -> str:
+    """Why the events of rules cannot be parted by a key that is given; empty if they can.
+
+    >>> import cepheid
+    >>> rules = cepheid.load("QUERY Q EVENT SEQ(A x, B y) WHERE [id] WITHIN 1 hour",
+    ...     language="sase")
+    >>> unfit(rules.rules, {"*": "id"})
+    ''
+    >>> print(unfit(rules.rules, {"*": "area"}))
+    rule Q cannot run on shards by area: its events are parted by id
+    <BLANKLINE>
+    hint: compare area in all its events, or run the stream without a key
+    """
+    if not key:
+        return ""
+    for together in _connected(rules):
+        keys = _common_keys(together)
+        fits = any(all(_fixed(key, t) == name for t, name in one.items()) for one in keys)
+        if not fits and not (len(together) == 1 and is_single(together[0])):
+            wanted = " or ".join(sorted(set(key.values())))
+            found = " or ".join(sorted({_key_name(one) for one in keys})) or "no attribute"
+            return (
+                f"rule {together[0].name} cannot run on shards by {wanted}: "
+                f"its events are parted by {found}\n\n"
+                f"hint: compare {wanted} in all its events, or run the stream without a key"
+            )
+    return ""
+
+
+def _fixed(key: Mapping[str, str], type_: str) -> str | None:
+    return key.get(type_) or key.get(EVERY)
 
 
 # --- which rules stay together -------------------------------------------------------------

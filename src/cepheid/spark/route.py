@@ -15,7 +15,7 @@ from cepheid.events import Kind, Value
 from cepheid.identity import FACTORS, SHIFTS
 from cepheid.kernel.hashing import text_hashes
 from cepheid.spark.plan import EVERY, Group, Plan
-from cepheid.tables.arrow import Array, Ints, codes, kind, numbers, pa, present, texts
+from cepheid.tables.arrow import Array, Bools, Ints, codes, kind, numbers, pa, present, texts
 from cepheid.tables.table import Table
 
 Hashes = npt.NDArray[np.uint64]
@@ -123,6 +123,12 @@ def shard_numbers(group: Group, table: Table) -> Ints:
             hashed = hashes(column) % np.uint64(len(group.shards))
             shards = np.where(there, hashed.astype(np.int64), shards)
     return shards
+
+
+def has_key(group: Group, table: Table) -> Bools:
+    """Which events have a value of the key, so that they go to one shard only."""
+    found: Bools = shard_numbers(group, table) >= 0
+    return found
 
 
 def hashes(column: Array) -> Hashes:

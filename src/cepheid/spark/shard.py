@@ -10,60 +10,85 @@ from __future__ import annotations
 import json
 import struct
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 
 from cepheid.errors import SnapshotError
 from cepheid.rules import Rules
 from cepheid.runtime.arrival import Heard
 from cepheid.runtime.engine import Engine, restore
-from cepheid.spark.messages import EVENTS, HEARD, heard_of, table_of
+from cepheid.spark.changes import Units
+from cepheid.spark.messages import CHANGE, EVENTS, HEARD, heard_of, table_of
 from cepheid.spark.plan import Group, Plan
+from cepheid.spark.route import has_key
 from cepheid.tables.arrow import Arrow
 from cepheid.tables.table import Table, concat
 
 _HEAD = struct.Struct("<iq")
 """The kind and the length of a message in a record of the log."""
+_LENGTH = 8
+"""How many bytes tell the length of what precedes an engine in a snapshot."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a batch: composite events as a table of Arrow, late events."""
+    """What came of a batch: composite events as a table of Arrow, late events.
+
+    `refused` are the changes of rules that were not taken, with the reason.
+    """
 
     composites: Arrow
     late: Table
+    refused: tuple[tuple[str, str], ...] = ()
 
 
 class Shard:
     """The engine of one shard of a plan."""
 
-    def __init__(self, plan: Plan, name: str, engine: Engine | None = None) -> None:
+    def __init__(
+        self, plan: Plan, name: str, engine: Engine | None = None, units: Units | None = None
+    ) -> None:
         self.plan, self.name = plan, name
         self.group: Group = plan.shards[name]
         self.engine = new_engine(plan, self.group) if engine is None else engine
+        self.units = units or Units({"": [rule.name for rule in self.group.rules]})
         # Events without a key go to all shards; what they make alone is told by the first.
-        first = self.group.shards[0] == name
-        gaps = self.group.gaps_go_everywhere and not first and len(self.group.shards) > 1
-        self._key = frozenset(self.group.key.values()) if gaps else frozenset()
+        self.is_first = self.group.shards[0] == name
+        gaps = self.group.gaps_go_everywhere and not self.is_first
+        self._here = partial(has_key, self.group) if gaps else None
 
     def take(self, messages: Sequence[tuple[int, bytes]]) -> Outcome:
-        """Take the messages of a batch, in any order."""
+        """Take the messages of a batch, in any order; changes of rules come first."""
+        changes = [payload for kind, payload in messages if kind == CHANGE]
+        refused = tuple(self.units.apply(changes, self.engine, self.group))
         tables = [table_of(payload) for kind, payload in messages if kind == EVENTS]
         heard = heard_of(payload for kind, payload in messages if kind == HEARD)
-        return self.take_tables(tables, heard)
+        outcome = self.take_tables(tables, heard)
+        return replace(outcome, refused=refused) if self.is_first else outcome
 
     def take_tables(self, tables: Sequence[Table], heard: Heard) -> Outcome:
         """The same for messages that have been read."""
-        found = self.engine.push_part(concat(tables), self.plan.form, heard, self._key)
+        found = self.engine.push_part(concat(tables), self.plan.form, heard, self._here)
         return Outcome(found, self.engine.take_late_table())
 
     # --- state -----------------------------------------------------------------
+
+    def snapshot(self) -> bytes:
+        """The state as a whole."""
+        units = json.dumps(self.units.names).encode()
+        return len(units).to_bytes(_LENGTH, "little") + units + self.engine.snapshot()
 
     def replay(self, record: bytes) -> None:
         """Take the messages of a record of the log once more."""
         self.take(unpacked(record))
 
     def settle(self, group: Group) -> bool:
-        """Let the engine have the rules of a group; whether that changed anything."""
+        """Let the engine have the rules of a group; whether that changed anything.
+
+        An open group has the rules that its changes gave it.
+        """
+        if group.open:
+            return False
         known = {rule.name: rule for rule in self.engine.rules}
         wanted = {rule.name: rule for rule in group.rules}
         if known == wanted:
@@ -83,12 +108,14 @@ def new_engine(plan: Plan, group: Group) -> Engine:
 
 def restored(plan: Plan, name: str, snapshot: bytes, log: Iterable[bytes]) -> Shard:
     """A shard as it stood when the last record of the log was written."""
+    size = int.from_bytes(snapshot[:_LENGTH], "little")
     try:
-        engine = restore(snapshot)
-    except SnapshotError as error:
+        engine = restore(snapshot[_LENGTH + size :])
+        units = Units(json.loads(snapshot[_LENGTH : _LENGTH + size]))
+    except (SnapshotError, ValueError) as error:
         raise SnapshotError(f"state of shard {name}: {error}") from None
     _check_settings(plan, name, engine)
-    shard = Shard(plan, name, engine)
+    shard = Shard(plan, name, engine, units)
     for record in log:
         shard.replay(record)
     return shard

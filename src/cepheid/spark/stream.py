@@ -20,6 +20,7 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor, Stateful
 
 from cepheid.errors import SnapshotError
 from cepheid.spark.bad import letters_of
+from cepheid.spark.changes import change_messages
 from cepheid.spark.generate import BAD, PROGRESS, aligned, batches, marked, told
 from cepheid.spark.messages import BAD as BAD_ROWS
 from cepheid.spark.plan import Group, Plan, Plans
@@ -50,7 +51,10 @@ _UNUSED = 64
 
 def streamed(job: Job) -> DataFrame:
     """What the rules of a job find in its stream."""
-    found = matched(job.messages(job.df), job.plans, job.outputs, job.schema)
+    sent = job.messages(job.df)
+    if job.changes is not None:
+        sent = sent.unionByName(change_messages(job.changes, tuple(job.plan.shards)))
+    found = matched(sent, job.plans, job.outputs, job.schema)
     return found.mapInArrow(_generating(job.schema), job.spark_schema)
 
 
@@ -169,7 +173,7 @@ class ShardProcessor(StatefulProcessor):
             records=head.records + 1,
         )
         if fresh or head.is_due:
-            snapshot = shard.engine.snapshot()
+            snapshot = shard.snapshot()
             pieces = range(0, len(snapshot), _PIECE_SIZE)
             self._snapshot.put([(snapshot[at : at + _PIECE_SIZE],) for at in pieces])
             self._log.clear()
