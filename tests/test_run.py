@@ -308,6 +308,8 @@ def test_progress_is_one_line_in_a_terminal_and_a_summary() -> None:
 @pytest.fixture(scope="module")
 def spark() -> Iterator[SparkSession]:
     before = dict(os.environ)
+    # Java compiles less thoroughly, as the tests are over before that would pay.
+    os.environ["SPARK_SUBMIT_OPTS"] = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
     project = Project(submit={"master": "local[2]"})
     rules = cepheid.load(RULE, language="tesla")
     with session.started(project, rules, lambda _text: None) as (own, log):
