@@ -98,6 +98,8 @@ class Story:
     restores: list[int] = field(default_factory=list)
     until: int = 0
     as_tables: bool = False
+    forgets: bool = False
+    """Whether everything that nothing refers to is given up before each batch, texts included."""
 
     @property
     def ordered(self) -> list[Event]:
@@ -127,6 +129,8 @@ class Story:
             found += self._change_rules(engine, begin)
             if begin in self.restores:
                 engine = cepheid.restore(engine.snapshot())
+            if self.forgets:
+                engine._matcher.forget(texts=True)
             found += self._push(engine, ordered[begin:end])
         if ordered:
             found += self._advance(engine, max(self.until, ordered[-1].end))
@@ -299,6 +303,43 @@ def test_rules_that_feed_each_other_find_what_the_oracle_finds(story: Story, inn
 def test_tables_in_any_cut_give_what_the_oracle_gives(story: Story) -> None:
     story.as_tables = True
     story.events = [fit_for_tables(event) for event in story.events]
+    story.check()
+
+
+def with_new_texts(events: Sequence[Event], few: int) -> list[Event]:
+    """Events whose texts are never seen again, but for a few events around them."""
+    found = []
+    for place, event in enumerate(sorted(events, key=Order().key)):
+        texts = {n: f"{v} {place // few}" for n, v in event.attributes.items() if type(v) is str}
+        found.append(replace(event, attributes={**event.attributes, **texts}))
+    return found
+
+
+@pytest.mark.property
+@given(story=stories(list(RULES)), few=st.integers(1, 9), as_tables=st.booleans())
+def test_texts_that_are_always_new_give_what_the_oracle_gives(
+    story: Story, few: int, as_tables: bool
+) -> None:
+    """Codes of texts are used again, wherever the stream is cut and written down."""
+    story.as_tables = as_tables
+    if as_tables:
+        story.lives = [(0, len(story.events))] * len(story.rules)
+        story.events = [fit_for_tables(event) for event in story.events]
+    story.events = with_new_texts(story.events, few)
+    story.cuts = list(range(0, MANY, 2))
+    story.forgets = True
+    story.check()
+
+
+@pytest.mark.property
+@given(story=stories(list(RULES), changing=False), inner=st.sampled_from(["A", "B"]))
+def test_texts_of_composite_events_are_kept_as_long_as_they_are(story: Story, inner: str) -> None:
+    story.rules = [
+        renamed(rule, {inner: f"Out{index - 1}"}) if index else rule
+        for index, rule in enumerate(story.rules)
+    ]
+    story.events = with_new_texts(story.events, 4)
+    story.cuts, story.forgets = list(range(MANY)), True
     story.check()
 
 
@@ -792,6 +833,58 @@ def test_an_engine_that_looks_at_every_event_for_ever_keeps_only_what_it_needs()
         sizes.append(len(engine.snapshot()))
     assert max(sizes) < 2 * sizes[2]
     assert engine.counters.stored < 5_000
+
+
+PAIRS = {
+    "tesla": """
+        Rule Pair
+        define Pair(s: string, rest: string)
+        from B(k=$k) and each A(k=$k and s>"m") within 1 min from B
+        where s=A.s and rest=B.s
+    """,
+    "sase": """
+        QUERY Pair
+        EVENT SEQ(A a, B b)
+        WHERE [k] AND a.s > "m" WITHIN 1 minutes
+        RETURN Pair(s = a.s, rest = b.s)
+    """,
+    "laipl": """
+        Rule Pair
+        Define Pair(s: String, rest: String)
+        From A, B
+        Where A.s > "m" Then B.s Within(1 min)
+        Composite A.k = B.k
+    """,
+    "core": """
+        define Pair as [a: A(s > "m")] ; [b: B(k = a.k)]
+        within 1min
+        return (s = a.s, rest = b.s)
+    """,
+}
+"""Rules of every language that look at texts: which are equal, and which comes first."""
+
+
+@pytest.mark.parametrize("language", PAIRS)
+def test_an_engine_forgets_texts_that_never_come_again(language: str) -> None:
+    """The dictionary stays small over a long stream of texts that are always new."""
+    engine = cepheid.load(PAIRS[language], language=language).engine(unit="s")
+    found: list[dict[str, Any]] = []
+    for begin in range(0, 40_000, 500):
+        batch = [
+            {
+                "type": "AB"[at % 2],
+                "ts": at,
+                "k": f"key {at // 2}",
+                "s": f"{'az'[at // 2 % 2]} {at}",
+            }
+            for at in range(begin, begin + 500)
+        ]
+        found += engine.push_batch(batch)
+        assert len(engine._matcher.kernel.encoder.texts) < 10_000
+        if begin % 10_000 == 0:
+            engine = cepheid.restore(engine.snapshot())
+    expected = [(at, f"z {at - 1}", f"z {at}") for at in range(3, 40_000, 4)]
+    assert [(event["ts"], event["s"], event["rest"]) for event in found] == expected
 
 
 def test_a_limit_is_told_with_what_was_found_until_then() -> None:

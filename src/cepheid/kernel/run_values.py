@@ -35,7 +35,7 @@ from cepheid.kernel.run_state import (
     field_of,
 )
 from cepheid.kernel.store import ROW_CELLS, ROW_TAGS, WIDTH, scalar
-from cepheid.kernel.sums import AVG, MAX, MIN, SUM, add_to_sum, begin_sum, end_sum
+from cepheid.kernel.sums import AVG, MAX, MIN, SUM, add_to_sum, begin_sum, divided, end_sum
 from cepheid.kernel.sums import COUNT as COUNTED
 from cepheid.kernel.values import BOOL, DOUBLE, INT, MISSING, Ints, as_cell, as_float
 
@@ -240,8 +240,8 @@ def _measured(m: Ints, record: int, begin: int, at: int) -> tuple[int, int]:
         cell = _extreme(m, before, field_of(m, channel, CHANNEL_ENTRY))
         return (INT, int(as_float(cell))) if doubles == 0 else (DOUBLE, cell)
     whole = state[now + WHOLE] - entries[before + WHOLE]
-    if doubles == 0 and (function == SUM or abs(whole) < _EXACT):
-        return (INT, whole) if function == SUM else (DOUBLE, as_cell(float(whole) / found))
+    if doubles == 0:
+        return (INT, whole) if function == SUM else (DOUBLE, as_cell(divided(whole, 0, found)))
     fraction = np.uint64(state[now + FRACTION]) - np.uint64(entries[before + FRACTION])
     if np.uint64(state[now + FRACTION]) < np.uint64(entries[before + FRACTION]):
         whole -= 1

@@ -75,7 +75,7 @@ def key_of(tag: int, cell: int) -> tuple[int, int]:
     """A value as a key: equal numbers have one key, whether int or double."""
     if tag == DOUBLE:
         number = as_float(cell)
-        if -9.2e18 < number < 9.2e18 and number == np.floor(number):
+        if -(2.0**63) <= number < 2.0**63 and number == np.floor(number):
             return INT, int(number)
     return tag, cell
 

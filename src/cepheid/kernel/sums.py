@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from cepheid.kernel.compiled import compiled, inlined
 from cepheid.kernel.memory import CODE, floats, ints
 from cepheid.kernel.values import DOUBLE, INT, MISSING, Floats, Ints, as_cell, as_float
@@ -19,6 +21,8 @@ SUM_STATE, SUM_PARTS = CODE + 28, CODE + 29
 _FOUND, _INTS, _TOTAL, _CARRY, _LEAST_INT, _MOST_INT, _PARTS = range(7)
 _LEAST, _MOST, _FIRST_PART = 0, 1, 2
 SUM_ROOM = 80
+_EXACT = 1 << 53
+_ZERO, _ONE, _TWO_MORE = np.uint64(0), np.uint64(1), np.uint64(1 << 54)
 
 
 @inlined
@@ -83,16 +87,44 @@ def _sum(
     """Sum or average; the ints sum up to total + carry * 2^64."""
     if whole == found and not average:
         return (MISSING, 0) if carry != 0 else (INT, total)
-    high = float(total)
     if whole == found:
-        return DOUBLE, as_cell((high + carry * 2.0**64) / found)
+        return DOUBLE, as_cell(divided(total, carry, found))
     count = _add_exactly(parts, count, carry * 2.0**64)
-    count = _add_exactly(parts, count, high)
-    count = _add_exactly(parts, count, float(total - int(high)) if abs(high) < 9e18 else 0.0)
+    count = _add_exactly(parts, count, float(total >> 32) * 2.0**32)
+    count = _add_exactly(parts, count, float(total & 0xFFFFFFFF))
     number = _rounded(parts, count)
     if math.isnan(number):
         return MISSING, 0
     return DOUBLE, as_cell(number / found if average else number)
+
+
+@compiled
+def divided(total: int, carry: int, found: int) -> float:
+    """What total + carry * 2^64 is, divided by a number; rounded once, half to even."""
+    if carry == 0 and abs(total) <= _EXACT and found <= _EXACT:
+        return float(total) / float(found)
+    negative = carry < 0 or (carry == 0 and total < 0)
+    high, low = np.uint64(carry - 1 if total < 0 else carry), np.uint64(total)
+    if negative:
+        high, low = ~high, ~low + _ONE
+        high += _ONE if low == _ZERO else _ZERO
+    # Division bit by bit; the quotient of ints of 64 bits has no more than these. It goes on
+    # behind the point until there are two bits more than a double has.
+    number, rest, quotient, behind = np.uint64(found), _ZERO, _ZERO, 0
+    for at in range(127, -1, -1):
+        word = high if at >= 64 else low
+        rest = (rest << _ONE) | ((word >> np.uint64(at & 63)) & _ONE)
+        quotient <<= _ONE
+        if rest >= number:
+            rest, quotient = rest - number, quotient | _ONE
+    while rest != _ZERO and quotient < _TWO_MORE:
+        rest, quotient, behind = rest << _ONE, quotient << _ONE, behind + 1
+        if rest >= number:
+            rest, quotient = rest - number, quotient | _ONE
+    if rest != _ZERO:
+        quotient |= _ONE
+    result = float(quotient) * 2.0**-behind
+    return -result if negative else result
 
 
 @compiled

@@ -206,16 +206,27 @@ class Matcher:
     def trim(self) -> None:
         """Give up events that no match can be made of, once they may outweigh the others."""
         if self._added > _SPARE and self._added > self.kernel.stored:
-            self.payload.keep(self.kernel.live())
-            self._added = 0
+            self.forget(texts=self.kernel.encoder.texts.is_large)
+
+    def forget(self, *, texts: bool) -> None:
+        """Give up events that nothing refers to, and texts, if wanted.
+
+        Only between calls: what was found must have been told, and no event be encoded already.
+        """
+        if texts:
+            self.kernel.compact()
+        self.payload.keep(self.kernel.live())
+        self._added = 0
+        if texts:
+            needed = (self.kernel.text_codes(), *self.payload.text_codes())
+            self.kernel.encoder.texts.keep(needed)
 
     # --- state ---------------------------------------------------------------
 
     def state(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
         """Everything that matching depends on, as JSON values and arrays."""
-        self.payload.keep(self.kernel.live())
-        self._added = 0
         encoder = self.kernel.encoder
+        self.forget(texts=encoder.texts.is_large)
         head = {
             "steps": [
                 step if isinstance(step, int) else [encode(rule) for rule in step]
@@ -224,9 +235,9 @@ class Matcher:
             "next_origin": self._next_origin,
             "compactions": self.kernel.compactions,
             "limited": list(self.kernel.limited.items()),
-            "types": encoder.types.texts(),
-            "columns": encoder.columns.texts(),
-            "texts": encoder.texts.texts(),
+            "types": encoder.types.state(),
+            "columns": encoder.columns.state(),
+            "texts": encoder.texts.state(),
         }
         arrays = {f"kernel/{name}": array for name, array in self.kernel.state().items()}
         arrays |= {f"payload/{name}": array for name, array in self.payload.state().items()}
@@ -241,8 +252,7 @@ class Matcher:
             ("texts", encoder.texts),
         ):
             # Before the rules, so that everything gets the code that it had.
-            for text in head[name]:
-                codes.code(text)
+            codes.load(head[name])
         for step in head["steps"]:
             if isinstance(step, int):
                 self.remove(self.rules[step].name)
