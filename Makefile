@@ -13,10 +13,10 @@ COMPILE := pip compile pyproject.toml --quiet --universal --python-version 3.11 
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help java demo test test-long bench lint format lock clean
+.PHONY: help java demo test test-long bench bench-spark lint format lock clean
 
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 demo: $(READY) java ## Find fires: an hour in this process, a day with Spark, killed and resumed
 	@$(BIN)/python examples/fire/demo.py
@@ -33,6 +33,9 @@ test-long: $(READY) ## Run the property tests with 20000 examples each
 
 bench: $(READY) ## Measure the engine on the papers' scenarios, with checked counts
 	@$(BIN)/python -m bench
+
+bench-spark: $(READY) ## Measure the pipeline on Spark beside Spark without it
+	@$(BIN)/python -m bench.spark
 
 lint: $(READY) ## Check format, lint and types
 	@$(BIN)/ruff format --check

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -94,6 +94,18 @@ class Stream:
             )
             for row in range(len(self))
         ]
+
+    def table(self) -> Any:  # noqa: ANN401 (a table of Arrow)
+        """The stream as a table, with times in microseconds."""
+        import pyarrow as pa  # type: ignore[import-untyped]  # it has no types
+
+        def column(one: Column) -> Any:  # noqa: ANN401 (an array of Arrow)
+            found = pa.array(one.values, mask=None if one.present is None else ~one.present)
+            return pa.array(one.texts).take(found) if one.texts else found
+
+        columns = {name: column(one) for name, one in self.columns.items()}
+        types = pa.array(self.names).take(pa.array(self.kinds))
+        return pa.table({"type": types, "ts": self.times, **columns})
 
     def batch(self, encoder: Encoder) -> Batch:
         """The whole stream as the kernel reads it, for the rules that the encoder knows."""

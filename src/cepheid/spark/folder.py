@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import DataSource, SimpleDataSourceStreamReader
+from pyspark.sql.streaming.datasource import SupportsTriggerAvailableNow
 
 from cepheid.errors import EventError
 from cepheid.languages import LANGUAGES
@@ -52,11 +53,16 @@ class RuleFolder(DataSource):
         return RuleFolderReader(self.options["path"])
 
 
-class RuleFolderReader(SimpleDataSourceStreamReader):
+class RuleFolderReader(SimpleDataSourceStreamReader, SupportsTriggerAvailableNow):
     """Looks at the folder whenever Spark asks for news."""
 
     def __init__(self, path: str) -> None:
         self._path = Path(path)
+        self._frozen: dict[str, str] | None = None
+
+    def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802 (Spark's name)
+        """Take what is there now, and nothing that comes later."""
+        self._frozen = self._files()
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802 (Spark's name)
         """Nothing was seen yet."""
@@ -64,7 +70,7 @@ class RuleFolderReader(SimpleDataSourceStreamReader):
 
     def read(self, start: dict[str, Any]) -> tuple[Iterator[Row], dict[str, Any]]:
         """What changed, and what the folder holds now."""
-        files = self._files()
+        files = self._files() if self._frozen is None else self._frozen
         if files == start["files"]:
             return iter(()), start
         end = {"seq": start["seq"] + 1, "files": files}

@@ -56,11 +56,11 @@ def detect_frame(
 ) -> DataFrame:
     """Everything that rules find in a DataFrame of events, as a DataFrame."""
     job = Job(rules, events, unit=unit, until=until, failures=failures, options=options)
-    if job.df.isStreaming:
+    if job.streaming:
         from cepheid.spark.stream import streamed
 
         return streamed(job)
-    return _batch(job)
+    return finite(job)
 
 
 class Job:
@@ -75,6 +75,7 @@ class Job:
         until: int | datetime | None = None,
         failures: bool = False,
         options: Mapping[str, Any],
+        streaming: bool | None = None,
     ) -> None:
         unknown = sorted(options.keys() - SparkOptions.__annotations__.keys())
         if unknown:
@@ -82,8 +83,9 @@ class Job:
             raise EventError(f"detect has no option {unknown[0]} for Spark\n\nhint: {near}")
         self.outputs = _outputs(options.get("outputs", "composite"))
         self.df = _frame(events, options)
+        self.streaming = self.df.isStreaming if streaming is None else streaming
         self.session: SparkSession = self.df.sparkSession
-        settings = _settings(options, unit, failures, streaming=self.df.isStreaming)
+        settings = _settings(options, unit, failures, streaming=self.streaming)
         form = form_of(self.df.schema, Clock.of(unit), rules.schema)
         self.changes = self._changes(options)
         form = replace(form, loose=self.changes is not None)
@@ -100,7 +102,7 @@ class Job:
         else:
             rules, key = open_group(rules, options.get("key"))
             self.plan = plan_open(rules.rules, key, rules.schema, settings, form, **spread)
-        if until is not None and self.df.isStreaming:
+        if until is not None and self.streaming:
             raise EventError(
                 "until must go with a finite table; got a stream\n\n"
                 "hint: time goes on with events and heartbeats in the stream"
@@ -115,7 +117,7 @@ class Job:
                     "key must go with changes; rules that stay find their own\n\nhint: leave it out"
                 )
             return None
-        if not self.df.isStreaming:
+        if not self.streaming:
             raise EventError("changes must go with a stream of events; got a finite table")
         if isinstance(given, str | Path):
             from cepheid.spark.folder import folder_changes
@@ -134,8 +136,13 @@ class Job:
         """The columns of what comes out, for Spark."""
         return from_arrow_schema(self.schema)
 
-    def messages(self, df: DataFrame) -> DataFrame:
+    def messages(self) -> DataFrame:
         """The events as messages to shards."""
+        df = self.df
+        if not self.streaming and not any(_waits(rule) for rule in self.rules):
+            # Nothing happens by time alone, so that other events do not even tell the time.
+            types = sorted(set().union(*(input_types(rule) for rule in self.rules)))
+            df = df.where(F.col("type").isin(types) | F.col("type").isNull())
         return df.mapInArrow(
             _encoding(self.plan.written(), keep_bad=BAD in self.outputs), messages.SPARK_SCHEMA
         )
@@ -189,13 +196,9 @@ def _settings(
 # --- batch -----------------------------------------------------------------------------------
 
 
-def _batch(job: Job) -> DataFrame:
-    df = job.df
-    if not any(_waits(rule) for rule in job.rules):
-        # Nothing happens by time alone, so that other events do not even tell the time.
-        types = sorted(set().union(*(input_types(rule) for rule in job.rules)))
-        df = df.where(F.col("type").isin(types) | F.col("type").isNull())
-    ordered = in_order(job.messages(df), job.partitions)
+def finite(job: Job) -> DataFrame:
+    """What the rules of a job find in all its events."""
+    ordered = in_order(job.messages(), job.partitions)
     return ordered.mapInArrow(_matching(job.plans, job.schema, job.outputs), job.spark_schema)
 
 

@@ -23,8 +23,7 @@ from pyspark.sql.streaming.listener import StreamingQueryListener
 from cepheid.errors import ProjectError
 from cepheid.kernel.ready import flags, make_ready
 from cepheid.rules import Rules
-from cepheid.spark.frames import Job
-from cepheid.spark.frames import _batch as finite
+from cepheid.spark.frames import Job, finite
 from cepheid.spark.generate import BAD, COMPOSITE, LATE, PROGRESS
 from cepheid.spark.progress import Progress, merged
 from cepheid.spark.project import Project

@@ -51,7 +51,7 @@ _UNUSED = 64
 
 def streamed(job: Job) -> DataFrame:
     """What the rules of a job find in its stream."""
-    sent = job.messages(job.df)
+    sent = job.messages()
     if job.changes is not None:
         sent = sent.unionByName(change_messages(job.changes, tuple(job.plan.shards)))
     found = matched(sent, job.plans, job.outputs, job.schema)
