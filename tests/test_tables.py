@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from random import Random
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -22,6 +23,7 @@ from cepheid.kernel.columns import Encoder
 from cepheid.kernel.found import Found
 from cepheid.oracle import evaluate
 from cepheid.records import Clock, to_record
+from cepheid.tables import arranging
 from cepheid.tables.arrow import pa
 from cepheid.tables.detecting import detect_table
 from cepheid.tables.encode import Encoding
@@ -407,9 +409,9 @@ IDLE = [
 
 
 @pytest.mark.property
-@given(some_rules(), some_streams(), st.booleans(), st.booleans())
+@given(some_rules(), some_streams(), st.booleans(), st.booleans(), st.integers(1, 3))
 def test_detect_gives_for_a_table_what_the_oracle_gives(
-    rules: list[Rule], stream: list[Event], apart: bool, failures: bool
+    rules: list[Rule], stream: list[Event], apart: bool, failures: bool, cores: int
 ) -> None:
     numbered = [*rules, *IDLE]
     # Events that are equal in everything have no order; the kernel takes them as they come.
@@ -423,14 +425,27 @@ def test_detect_gives_for_a_table_what_the_oracle_gives(
     listed = [read_.event(row) for row in range(len(read_))]
     wanted = evaluate(numbered, listed, until=until, failures=failures).events
     tables = tables if apart else together(tables)
-    found = detect_table(
-        numbered, Schema(), tables, Clock.of("us"), until=until, failures=failures
-    ).to_pylist()
+    with patch.object(arranging, "PIECE", 2):
+        found = detect_table(
+            numbered,
+            Schema(),
+            tables,
+            Clock.of("us"),
+            until=until,
+            failures=failures,
+            cores=cores,
+        ).to_pylist()
     names = set(found[0]) if found else set()
     records = [to_record(event, Clock.of("us")) for event in sorted(wanted, key=Order().key)]
     assert [plain(row) for row in found] == [
         plain(as_row(record, sorted(names)) if names else record) for record in records
     ]
+
+
+@pytest.mark.parametrize("cores", [0, -1, True, "2"])
+def test_cores_must_be_a_number(cores: Any) -> None:  # noqa: ANN401 (what is wrong)
+    with pytest.raises(cepheid.EventError, match="cores must be a number of at least 1"):
+        RULE.detect(arrow_table(), cores=cores)
 
 
 def plain(row: dict[str, Any]) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Unpack, overload
 from cepheid.algebra import Rule
 from cepheid.automaton import compile_rule, draw_svg, explained
 from cepheid.check import check
+from cepheid.cores import cores_of
 from cepheid.errors import EventError, Problem, Report, RuleError, Source, Span, did_you_mean
 from cepheid.events import CompositeEvent, Event, Kind, Schema, Value
 from cepheid.languages import LANGUAGES, Language
@@ -61,6 +62,7 @@ class Rules:
         unit: str | None = None,
         until: int | datetime | None = None,
         failures: bool = False,
+        cores: int | None = None,
     ) -> list[CompositeEvent]: ...
 
     @overload
@@ -71,6 +73,7 @@ class Rules:
         unit: str | None = None,
         until: int | datetime | None = None,
         failures: bool = False,
+        cores: int | None = None,
     ) -> list[dict[str, Any]]: ...
 
     @overload
@@ -81,6 +84,7 @@ class Rules:
         unit: str | None = None,
         until: int | datetime | None = None,
         failures: bool = False,
+        cores: int | None = None,
         **options: Unpack[SparkOptions],
     ) -> Any: ...  # noqa: ANN401 (the same kind of table)
 
@@ -91,6 +95,7 @@ class Rules:
         unit: str | None = None,
         until: int | datetime | None = None,
         failures: bool = False,
+        cores: int | None = None,
         **options: Any,
     ) -> Any:
         """Everything that the rules find in events, in the same form, in the order of time.
@@ -99,7 +104,8 @@ class Rules:
         mapping from types to such tables, or a list of dictionaries of that form, where integer
         times need a `unit`; or a list of `Event`s, whose times are microseconds. `until` is a time
         of the same form and lets time go on after the last event; `failures` adds the failure
-        events of runs.
+        events of runs. Large tables are worked on by up to so many `cores`; unless told, those
+        that the process may use. The result does not depend on it.
 
         Events may also be a DataFrame of Spark, batch or streaming, or a mapping from types to
         such: then the result is one too, and there are more options; see docs/spark.md.
@@ -113,6 +119,7 @@ class Rules:
                 f"{', '.join(options)} must go with a DataFrame of Spark; "
                 f"got {type(events).__name__}\n\nhint: leave it out, or use rules.engine(...)"
             )
+        cores = cores_of(cores)
         if isinstance(events, Sequence) and not isinstance(events, str):
             return self._detect_list(events, unit, until, failures)
         from cepheid.tables.frames import is_table
@@ -124,8 +131,15 @@ class Rules:
             )
         from cepheid.tables.detecting import detect_table
 
-        clock = Clock.of(unit)
-        return detect_table(self.rules, self.schema, events, clock, until=until, failures=failures)
+        return detect_table(
+            self.rules,
+            self.schema,
+            events,
+            Clock.of(unit),
+            until=until,
+            failures=failures,
+            cores=cores,
+        )
 
     def _detect_list(
         self,
@@ -156,6 +170,7 @@ class Rules:
         limits: Limits | Mapping[str, Limits] | None = None,
         depth_limit: int = 32,
         late_limit: int = 1000,
+        cores: int | None = None,
     ) -> Engine:
         """An engine in this process, for events that come one by one or in batches.
 
@@ -165,7 +180,8 @@ class Rules:
         not waited for), and events of the types in `heartbeats` only tell the time.
         Integer times are of a `unit`; `failures` adds the failure events of runs; `limits` bound
         what is kept for a rule, `depth_limit` how often composite events may cause each other,
-        and `late_limit` how many late events are kept. See docs/engine.md.
+        `late_limit` how many late events are kept, and `cores` how many work on what large tables
+        cause. See docs/engine.md.
 
         >>> rules = load("QUERY AB EVENT SEQ(A x, B y) WITHIN 10 s", language="sase")
         >>> engine = rules.engine(unit="s", delay=2)
@@ -188,6 +204,7 @@ class Rules:
             limits=limits,
             depth_limit=depth_limit,
             late_limit=late_limit,
+            cores=cores,
         )
 
     def explain(self, *, shards: int | None = None) -> str:

@@ -13,6 +13,7 @@ from typing import Any, Self, overload
 
 from cepheid.algebra import Rule
 from cepheid.check.definitions import Definitions
+from cepheid.cores import cores_of
 from cepheid.errors import (
     CepheidError,
     EventError,
@@ -83,6 +84,7 @@ class Engine:
         limits: Limits | Mapping[str, Limits] | None = None,
         depth_limit: int = DEPTH_LIMIT,
         late_limit: int = LATE_LIMIT,
+        cores: int | None = None,
     ) -> None:
         settings = settings_of(
             policy=policy,
@@ -96,19 +98,20 @@ class Engine:
             late_limit=late_limit,
             idle=idle,
         )
-        self._begin(settings, rules.schema)
+        self._begin(settings, rules.schema, cores)
         self._deploy(rules.rules)
 
     @staticmethod
     def of(rules: Rules, settings: Settings) -> Engine:
-        """An engine with settings that were checked before."""
+        """An engine on one core, with settings that were checked before."""
         engine = Engine.__new__(Engine)
-        engine._begin(settings, rules.schema)
+        engine._begin(settings, rules.schema, 1)
         engine._deploy(rules.rules)
         return engine
 
-    def _begin(self, settings: Settings, schema: Schema) -> None:
+    def _begin(self, settings: Settings, schema: Schema, cores: int | None) -> None:
         self.settings = self._settings = settings
+        self._cores = cores_of(cores)
         self._clock = Clock.of(settings.unit)
         self._schema = schema
         self._intake = Intake(settings, schema)
@@ -315,7 +318,7 @@ class Engine:
             form, payload = self._form(self._tabular), self._matcher.payload
             columns = [portion for portion in told if isinstance(portion, Found)]
             self._counts.add(columns, self._matcher.rules)
-            found = self._tabular.written(columns, payload, form)
+            found = self._tabular.written(columns, payload, form, self._cores)
             self._subscriptions.tell(self._wanted(columns), late)
         else:
             events = self._matcher.composites(told)
@@ -515,11 +518,12 @@ class Engine:
         return f"<Engine of {len(names)} rules, {self._settings.policy}, at {moment}>"
 
 
-def restore(snapshot: bytes) -> Engine:
+def restore(snapshot: bytes, *, cores: int | None = None) -> Engine:
     """The engine of a snapshot, which goes on exactly where the other stood.
 
     Bytes that are no snapshot, that are damaged, or that a newer version wrote are a
-    `SnapshotError`. The bytes hold no code, but the checksum is no signature: restore only what
+    `SnapshotError`. How many `cores` the engine may use belongs to the machine and is not in the
+    snapshot. The bytes hold no code, but the checksum is no signature: restore only what
     comes from where you would take a program from.
 
     >>> import cepheid
@@ -537,7 +541,7 @@ def restore(snapshot: bytes) -> Engine:
         schema = Schema(
             {t: {n: Kind(k) for n, k in own.items()} for t, own in head["schema"].items()}
         )
-        engine._begin(Settings.of_state(head["settings"]), schema)
+        engine._begin(Settings.of_state(head["settings"]), schema, cores)
         engine._load(head, arrays)
     except SnapshotError:
         raise

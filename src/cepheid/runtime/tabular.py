@@ -73,12 +73,12 @@ class Tabular:
             return Kind.DOUBLE
         return next(iter(self.id_kinds)) if len(self.id_kinds) == 1 else Kind.STRING
 
-    def written(self, portions: Sequence[Found], payload: Payload, form: Form) -> Any:  # noqa: ANN401
+    def written(self, portions: Sequence[Found], payload: Payload, form: Form, cores: int) -> Any:  # noqa: ANN401
         """Matches as a table of the library that was used."""
         results = Results(payload)
         for portion in portions:
             results.add(portion)
-        return give(write(results, payload, form), self.frame)
+        return give(write(results, payload, form, cores), self.frame)
 
     def state(self) -> dict[str, Any]:
         """The form as JSON values."""

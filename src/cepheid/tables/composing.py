@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,6 +19,17 @@ from cepheid.tables.table import Table, concat
 
 if TYPE_CHECKING:
     from cepheid.tables.payload import Payload
+
+
+@dataclass(frozen=True)
+class Heads:
+    """The different rules and types of matches: names, what they add to ids, and their order."""
+
+    types: Array
+    rules: Array
+    lanes: Lanes
+    type_ranks: Ints
+    rule_ranks: Ints
 
 
 class Composer:
@@ -95,8 +107,12 @@ class Composer:
         return lanes
 
     def _label_fields(self, parts: Parts) -> Lanes:
+        return self.label_fields(parts.known_labels[0])
+
+    def label_fields(self, labels: Ints) -> Lanes:
+        """What labels are called in ids."""
         texts = self._payload.encoder.texts
-        return label_fields(texts[label] for label in parts.known_labels[0].tolist())
+        return label_fields(texts[label] for label in labels.tolist())
 
     def _whole_lanes(self, rules: Ints, failing: Bools) -> Lanes:
         """What rule and type add to the ids of composite events."""
@@ -104,6 +120,13 @@ class Composer:
         named = [self._names(number) for number in numbers.tolist()]
         types = part(("type",), digests(type_ for type_, _ in named))
         return (part(("rule",), digests(rule for _, rule in named)) + types)[:, places]
+
+    def heads(self, numbers: Ints) -> Heads:
+        """What there is to know of rules, each as twice its number, and one more for failures."""
+        rules, failing = numbers // 2, numbers % 2 == 1
+        types, names = self.named(rules, failing)
+        lanes = self._whole_lanes(rules, failing)
+        return Heads(types, names, lanes, *self.head_ranks(rules, failing))
 
     def head_ranks(self, rules: Ints, failing: Bools) -> tuple[Ints, Ints]:
         """The ranks of the types of composite events, and of the names of their rules."""

@@ -80,6 +80,7 @@ def detect_table(
     *,
     until: int | datetime | None = None,
     failures: bool = False,
+    cores: int = 1,
 ) -> Any:  # noqa: ANN401 (a table of any library)
     """Everything that rules find in a table of events, as the same kind of table."""
     reading = read(events, clock, schema)
@@ -88,7 +89,8 @@ def detect_table(
     form = Form.of(rules, reading.times, reading.kinds, ids, failures=failures)
     end = None if until is None else reading.times.clock.read(until)
     _run(detection, reading, schema, end)
-    return give(write(detection.results, detection.payload, form), reading.frame)
+    found = write(detection.results, detection.payload, form, cores)
+    return give(found, reading.frame)
 
 
 def _run(detection: Detection, reading: Reading, schema: Schema, until: int | None) -> None:

@@ -49,10 +49,11 @@ class Parts:
 
     def take(self, rows: Ints) -> Parts:
         """The constituents of some matches, in that order."""
-        lengths = self.lengths[rows]
+        begins = self.offsets[rows]
+        lengths = self.offsets[rows + 1] - begins
         offsets = np.zeros(len(rows) + 1, np.int64)
         np.cumsum(lengths, out=offsets[1:])
-        places = np.repeat(self.offsets[rows] - offsets[:-1], lengths) + np.arange(offsets[-1])
+        places = np.repeat(begins - offsets[:-1], lengths) + np.arange(offsets[-1])
         return Parts(offsets, self.origins[places], self.labels[places])
 
     def replaced(self, order: Ints) -> Parts:
@@ -67,6 +68,14 @@ class Parts:
         there = (rows >= 0) & (self.lengths[rows] > position)
         places = np.where(there, self.offsets[rows] + position, 0)
         return [np.where(there, value[places], np.where(rows < 0, 0, -1)) for value in values]
+
+    def key_at(self, position: int, values: Ints, rows: Ints) -> Ints:
+        """The value that the constituent at a position has, for some matches; -1 for none."""
+        begins = self.offsets[rows]
+        there = self.offsets[rows + 1] - begins > position
+        if bool(there.all()):
+            return values[begins + position]
+        return np.where(there, values[np.where(there, begins + position, 0)], -1)
 
     def largest(self, values: Ints) -> Ints:
         """The largest of the values that each match's constituents have; 0 for none."""
@@ -104,18 +113,36 @@ def concat_parts(parts: Sequence[Parts]) -> Parts:
     )
 
 
+class Places:
+    """The different numbers of some columns, `known` in order, and where each of them is there."""
+
+    def __init__(self, columns: Sequence[Ints]) -> None:
+        full = [column for column in columns if len(column)]
+        self._low, high = 0, -1
+        if full:
+            self._low = min(int(column.min()) for column in full)
+            high = max(int(column.max()) for column in full)
+        self._lookup: Ints | None = None
+        if high - self._low > 4 * sum(map(len, full)) + 1024:
+            self.known = np.unique(np.concatenate([np.unique(column) for column in full]))
+            return
+        seen = np.zeros(high - self._low + 1, np.bool_)
+        for column in full:
+            seen[column - self._low] = True
+        self.known = np.flatnonzero(seen) + self._low
+        self._lookup = np.cumsum(seen) - 1
+
+    def of(self, values: Ints) -> Ints:
+        """The places of numbers that are known."""
+        if self._lookup is None:
+            return np.searchsorted(self.known, values)
+        return self._lookup[values - self._low]
+
+
 def distinct(values: Ints) -> tuple[Ints, Ints]:
     """The different values, sorted, and for every value its place among them."""
-    if len(values) == 0:
-        return values, values
-    low, high = int(values.min()), int(values.max())
-    if high - low > 4 * len(values) + 1024:
-        found, places = np.unique(values, return_inverse=True)
-        return found, places.astype(np.int64)
-    seen = np.zeros(high - low + 1, np.bool_)
-    seen[values - low] = True
-    order = np.cumsum(seen) - 1
-    return np.flatnonzero(seen) + low, order[values - low]
+    places = Places([values])
+    return places.known, places.of(values)
 
 
 def text_order(texts: Iterable[str]) -> Ints:

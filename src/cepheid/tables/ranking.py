@@ -125,6 +125,11 @@ def sorted_parts(payload: Payload, parts: Parts, level: int = 0) -> tuple[Parts,
     labels, places = parts.known_labels
     texts = payload.encoder.texts
     label_ranks = text_order(texts[label] for label in labels.tolist())[places]
+    return in_order(parts, part_ranks, label_ranks)
+
+
+def in_order(parts: Parts, part_ranks: Ints, label_ranks: Ints) -> tuple[Parts, Ints, Ints]:
+    """Constituents in the order of their ranks, with these."""
     if int(parts.lengths.max(initial=0)) <= _FEW:
         order = sort_parts(parts.offsets, part_ranks, label_ranks)
     else:

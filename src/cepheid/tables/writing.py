@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from cepheid.algebra import Rule, input_types
+from cepheid.cores import spreading
 from cepheid.events import Kind
 from cepheid.kernel.registry import FAILURE
+from cepheid.tables.arranging import Arrangement, Matches
 from cepheid.tables.arrow import Array, Ints, kind, pa, pc, strings
 from cepheid.tables.cells import column
 from cepheid.tables.cells import columns as cell_columns
@@ -19,7 +21,7 @@ from cepheid.tables.json_texts import json_members, json_objects
 from cepheid.tables.outputs import Kinds, output_kinds
 from cepheid.tables.parts import Parts
 from cepheid.tables.payload import Payload
-from cepheid.tables.results import Matches, Ordered, Results
+from cepheid.tables.results import Results
 from cepheid.tables.table import ARROW, TEXT, Table
 from cepheid.tables.times import Times
 
@@ -27,8 +29,6 @@ OWN = ("id", "type", "ts", "start", "rule", "events")
 """Columns that are no attributes; an attribute of such a name is left out."""
 ATTRIBUTES = "attributes"
 """The column of all attributes in the loose form."""
-_PORTION = 1 << 20
-"""How many composite events are written at a time."""
 
 
 @dataclass(frozen=True)
@@ -83,102 +83,124 @@ def schema_of(form: Form, kinds: Mapping[str, Kind | None]) -> Any:  # noqa: ANN
     return pa.schema({**fields, "events": pa.list_(event)})
 
 
-def write(results: Results, payload: Payload, form: Form) -> Any:  # noqa: ANN401 (a table of Arrow)
-    """All matches as a table, in the total order."""
+def write(results: Results, payload: Payload, form: Form, cores: int = 1) -> Any:  # noqa: ANN401 (a table of Arrow)
+    """All matches as a table, in the total order; several pieces at a time where that pays."""
     kinds = {
         name: known or results.kind(name) or Kind.STRING
         for name, known in form.attributes.items()
         if name not in OWN
     }
-    writer = _Writer(payload, form, kinds)
-    ordered = results.ordered()
-    pieces = [writer.schema.empty_table()]
-    for at in range(0, len(ordered.order), _PORTION):
-        pieces += writer.portion(ordered, ordered.order[at : at + _PORTION])
-    return pa.concat_tables(pieces)
+    arranged = results.arranged()
+    writer = _Writer(payload, form, kinds, arranged)
+    pieces = list(arranged.pieces())
+    with spreading(min(cores, max(1, len(pieces)))) as spread:
+        return pa.concat_tables([writer.schema.empty_table(), *spread(writer.piece, pieces)])
 
 
 class _Writer:
-    """Writes composite events in one form."""
+    """Writes composite events in one form; what several pieces need is made before."""
 
-    def __init__(self, payload: Payload, form: Form, kinds: Mapping[str, Kind]) -> None:
+    def __init__(
+        self, payload: Payload, form: Form, kinds: Mapping[str, Kind], arranged: Arrangement
+    ) -> None:
         self._payload = payload
         self._form = form
         self._kinds = kinds
+        self._arranged = arranged
         self.schema = schema_of(form, kinds)
         self._event = self.schema.field("events").type.value_type
+        known = payload.table(arranged.origins, ())
+        texts = payload.encoder.texts
+        self._labels = pa.array([texts[label] for label in arranged.labels.tolist()], TEXT)
+        self._known = strings(known.types), form.times.write(known.ends), self._part_ids(known)
+        self._types = strings(arranged.known_heads.types)
+        self._rules = strings(arranged.known_heads.rules)
+        rules = payload.rules.values()
+        self._gives_everything = any(rule.output.everything for rule in rules)
+        # Computed when first asked for, which pieces must not do at the same time.
+        self._ids = arranged.identities, arranged.label_fields
 
-    def portion(self, ordered: Ordered, rows: Ints) -> Iterator[Any]:
-        """Some of the matches, as a table."""
-        begins = np.cumsum([0, *map(len, ordered.shapes)])
-        shapes = np.searchsorted(begins, rows, side="right") - 1
-        pieces, places = [], []
-        for number in np.unique(shapes).tolist():
-            own = np.flatnonzero(shapes == number)
-            matches = ordered.shapes[number].take(rows[own] - begins[number])
-            pieces.append(self._table(matches, ordered.parts.take(rows[own])))
-            places.append(own)
-        whole = pa.concat_tables(pieces)
-        if len(pieces) > 1:
-            whole = whole.take(pa.array(np.argsort(np.concatenate(places))))
-        yield whole.combine_chunks()
-
-    def _table(self, matches: Matches, parts: Parts) -> Any:  # noqa: ANN401 (a table of Arrow)
-        composer, times = self._payload.composer, self._form.times
-        types, names = composer.named(matches.rules, matches.failing)
+    def piece(self, rows: Ints) -> Any:  # noqa: ANN401 (a table of Arrow)
+        """The matches of a piece, as a table."""
+        arranged, times = self._arranged, self._form.times
+        rows, parts = arranged.ordered(rows)
+        heads = pa.array(arranged.heads(rows))
         columns = {
-            "id": written(composer.lanes(matches.rules, matches.failing, parts)),
-            "type": strings(types),
-            "ts": times.write(matches.ends),
-            "start": times.write(matches.starts),
-            "rule": strings(names),
-            **(self._attributes if not self._form.loose else self._joined)(matches, parts),
+            "id": written(arranged.lanes(rows, parts)),
+            "type": self._types.take(heads),
+            "ts": times.write(arranged.ends[rows]),
+            "start": times.write(arranged.starts[rows]),
+            "rule": self._rules.take(heads),
+            **self._attributes(rows, parts),
             "events": self._events(parts),
         }
         return pa.table(columns, schema=self.schema)
 
-    def _attributes(self, matches: Matches, parts: Parts) -> dict[str, Array]:
+    def _attributes(self, rows: Ints, parts: Parts) -> dict[str, Array]:
+        """The attributes, shape by shape and then in the order of the rows."""
+        begins = self._arranged.begins
+        shapes = np.searchsorted(begins, rows, side="right") - 1
+        numbers = np.unique(shapes).tolist()
+        if len(numbers) == 1:
+            return self._of_shape(numbers[0], rows, parts)
+        places = [np.flatnonzero(shapes == number) for number in numbers]
+        pieces = [
+            pa.table(self._of_shape(number, rows[own], parts.take(own)))
+            for number, own in zip(numbers, places, strict=True)
+        ]
+        whole = pa.concat_tables(pieces).combine_chunks()
+        order = pa.array(np.argsort(np.concatenate(places)))
+        return {name: whole[name].take(order) for name in whole.column_names}
+
+    def _of_shape(self, number: int, rows: Ints, parts: Parts) -> dict[str, Array]:
+        arranged = self._arranged
+        matches, own = arranged.shapes[number], rows - arranged.begins[number]
+        if self._form.loose:
+            return self._joined(matches, own, parts)
         texts = self._payload.encoder.texts
         found: dict[str, list[Array]] = {}
         given = zip(matches.names, matches.tags, matches.cells, strict=True)
         for name, tags, cells in given:
             if name in self._kinds:
-                found[name] = [column(tags, cells, self._kinds[name], texts)]
-        more = self._payload.composer.everything(matches.rules, parts, matches.names)
-        for name, array in more:
+                found[name] = [column(tags[own], cells[own], self._kinds[name], texts)]
+        for name, array in self._everything(matches.rules[own], parts, matches.names):
             if name in self._kinds:
                 found.setdefault(name, []).append(_converted(array, self._kinds[name]))
         return {
-            name: _first(found[name]) if name in found else pa.nulls(len(matches), ARROW[kind_])
+            name: _first(found[name]) if name in found else pa.nulls(len(rows), ARROW[kind_])
             for name, kind_ in self._kinds.items()
         }
 
-    def _joined(self, matches: Matches, parts: Parts) -> dict[str, Array]:
+    def _joined(self, matches: Matches, own: Ints, parts: Parts) -> dict[str, Array]:
         """All attributes as JSON texts."""
         texts = self._payload.encoder.texts
         given = zip(matches.names, matches.tags, matches.cells, strict=True)
         members = [
             json_members(name, array)
-            for own, tags, cells in given
-            for name, array in cell_columns(own, tags, cells, texts)
+            for attribute, tags, cells in given
+            for name, array in cell_columns(attribute, tags[own], cells[own], texts)
         ]
-        more = self._payload.composer.everything(matches.rules, parts, matches.names)
+        more = self._everything(matches.rules[own], parts, matches.names)
         members += [json_members(name, array) for name, array in more]
-        return {ATTRIBUTES: json_objects(members, len(matches))}
+        return {ATTRIBUTES: json_objects(members, len(own))}
+
+    def _everything(
+        self, rules: Ints, parts: Parts, taken: Collection[str]
+    ) -> list[tuple[str, Array]]:
+        """The attributes of all constituents, for the rules that give them."""
+        if not self._gives_everything:
+            return []
+        arranged = self._arranged
+        origins, labels = arranged.origins[parts.origins], arranged.labels[parts.labels]
+        outside = Parts(parts.offsets, origins, labels)
+        return self._payload.composer.everything(rules, outside, taken)
 
     def _events(self, parts: Parts) -> Array:
         """What composite events are made of: a list of structures for each."""
-        origins, places = parts.known_origins
-        table = self._payload.table(origins, ())
-        at = pa.array(places)
-        labels, label_places = parts.known_labels
-        texts = self._payload.encoder.texts
-        names = pa.array([texts[label] for label in labels.tolist()], TEXT)
+        at = pa.array(parts.origins)
         fields = [
-            names.take(pa.array(label_places)),
-            strings(table.types).take(at),
-            self._form.times.write(table.ends).take(at),
-            self._part_ids(table).take(at),
+            self._labels.take(pa.array(parts.labels)),
+            *(known.take(at) for known in self._known),
         ]
         events = pa.StructArray.from_arrays(fields, fields=list(self._event))
         return pa.ListArray.from_arrays(pa.array(parts.offsets.astype(np.int32)), events)

@@ -1,0 +1,151 @@
+"""Arranging: matches of all shapes are brought into the total order, piece by piece.
+
+The order is by end first, so matches can be cut into pieces where ends differ. What pieces share
+is looked up before: a piece needs nothing but arrays, and several can be worked on at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+
+import numpy as np
+
+from cepheid.kernel.found import Found
+from cepheid.tables.arrow import Bools, Ints
+from cepheid.tables.cells import Tags
+from cepheid.tables.ids import Lanes
+from cepheid.tables.mixing import identify
+from cepheid.tables.order import Ties
+from cepheid.tables.parts import Parts, Places, text_order
+from cepheid.tables.payload import Payload
+from cepheid.tables.ranking import in_order, ranks
+
+PIECE = 1 << 17
+"""How many matches are arranged at a time; those of one moment stay together."""
+
+
+@dataclass(frozen=True)
+class Matches:
+    """Matches of one shape, as columns."""
+
+    names: tuple[str, ...]
+    rules: Ints
+    failing: Bools
+    starts: Ints
+    ends: Ints
+    tags: Tags
+    cells: Ints
+
+    def __len__(self) -> int:
+        return len(self.rules)
+
+    @staticmethod
+    def of(founds: Sequence[Found]) -> Matches:
+        """The matches of portions of one shape."""
+        rules = np.concatenate([found.rules for found in founds])
+        return Matches(
+            founds[0].names,
+            rules,
+            np.full(len(rules), founds[0].failure, np.bool_),
+            np.concatenate([found.starts for found in founds]),
+            np.concatenate([found.times for found in founds]),
+            np.concatenate([found.tags for found in founds], axis=1),
+            np.concatenate([found.cells for found in founds], axis=1),
+        )
+
+
+class Arrangement:
+    """All matches, numbered shape after shape.
+
+    Constituents and labels are told by their places among the known `origins` and `labels`.
+    """
+
+    def __init__(self, payload: Payload, shapes: Sequence[Matches], parts: Parts) -> None:
+        self._payload = payload
+        self.shapes = shapes
+        self.begins = np.cumsum([0, *map(len, shapes)])
+        self.starts = _joined([matches.starts for matches in shapes])
+        self.ends = _joined([matches.ends for matches in shapes])
+        self._heads = _joined([2 * matches.rules + matches.failing for matches in shapes])
+        self._head_places = Places([self._heads])
+        self._parts = parts
+        self._origin_places = Places([parts.origins])
+        self._label_places = Places([parts.labels])
+        self.origins, self.labels = self._origin_places.known, self._label_places.known
+        self.known_heads = payload.composer.heads(self._head_places.known)
+        self._ranks = ranks(payload, self.origins)
+        self._depths: Ints | None = None
+        if len(self.origins) and self.origins[0] < 0:
+            self._depths = payload.spans(self.origins)[2]
+        texts = payload.encoder.texts
+        self._label_ranks = text_order(texts[label] for label in self.labels.tolist())
+
+    def heads(self, rows: Ints) -> Ints:
+        """The places of matches' heads among the known ones."""
+        return self._head_places.of(self._heads[rows])
+
+    @cached_property
+    def identities(self) -> Lanes:
+        """The identities of all constituents."""
+        return self._payload.identities(self.origins)
+
+    @cached_property
+    def label_fields(self) -> Lanes:
+        """What labels are called in ids."""
+        return self._payload.composer.label_fields(self.labels)
+
+    def pieces(self) -> Iterator[Ints]:
+        """The matches in parts of which each ends before the next one, in the order of the ends."""
+        rows = np.argsort(self.ends, kind="stable")
+        begin, ends = 0, self.ends[rows]
+        while begin < len(rows):
+            last = min(len(rows), begin + PIECE) - 1
+            end = int(np.searchsorted(ends, ends[last], side="right"))
+            yield rows[begin:end]
+            begin = end
+
+    def ordered(self, rows: Ints) -> tuple[Ints, Parts]:
+        """Matches of a piece in the total order, with their constituents in that order.
+
+        By end, start, depth, constituents, type and rule, as composite events are ordered.
+        """
+        parts = self._parts.take(rows)
+        origins, labels = self._origin_places.of(parts.origins), self._label_places.of(parts.labels)
+        parts = Parts(parts.offsets, origins, labels)
+        parts, *keys = in_order(parts, self._ranks[parts.origins], self._label_ranks[parts.labels])
+        ties = Ties.by(self.ends[rows])
+        own, heads = self._own_keys(rows, parts), self._head_keys(rows)
+        ties.refine_each([*own, *part_keys(parts, keys), *heads])
+        return rows[ties.order], parts.take(ties.order)
+
+    def _own_keys(self, rows: Ints, parts: Parts) -> Iterator[Callable[[Ints], Ints]]:
+        yield self.starts[rows].take
+        if self._depths is not None:
+            yield parts.largest(self._depths[parts.origins]).take
+
+    def _head_keys(self, rows: Ints) -> list[Callable[[Ints], Ints]]:
+        heads, known = self.heads(rows), self.known_heads
+        return [known.type_ranks[heads].take, known.rule_ranks[heads].take]
+
+    def lanes(self, rows: Ints, parts: Parts) -> Lanes:
+        """The ids of matches."""
+        lanes = np.zeros((2, len(rows)), np.uint64)
+        wholes = self.known_heads.lanes[:, self.heads(rows)]
+        none = np.zeros((2, 0), np.uint64)
+        known = (self.label_fields, parts.origins, self.identities)
+        identify(parts.offsets, parts.labels, *known, wholes, none, lanes)
+        return lanes
+
+
+def part_keys(parts: Parts, keys: Sequence[Ints]) -> list[Callable[[Ints], Ints]]:
+    """What to sort matches by: their first constituents, then the second ones, and so on."""
+    longest = int(parts.lengths.max(initial=0))
+    return [partial(parts.key_at, position, key) for position in range(longest) for key in keys]
+
+
+def _joined(columns: Sequence[Ints]) -> Ints:
+    if len(columns) == 1:
+        return columns[0]
+    return np.concatenate([np.zeros(0, np.int64), *columns])
