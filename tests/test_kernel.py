@@ -229,6 +229,37 @@ def test_large_families_consume_for_every_member(
     assert_equal_to_the_oracle(rules, events, 40 * SECOND, [7])
 
 
+@pytest.mark.property
+@given(
+    forms=st.lists(
+        st.tuples(
+            st.sampled_from(["each", "first", "last", "2-last", "2-first"]),
+            st.sampled_from(["each", "first", "last", "2-last"]),
+            st.sampled_from(["A", "B", "A, B", "A, C"]),
+            st.integers(2, 12),
+        ),
+        min_size=1,
+        max_size=3,
+    ),
+    types=st.lists(st.sampled_from("AABBC"), max_size=30),
+    cut=cuts,
+)
+def test_what_a_rule_alone_consumes_is_gone(
+    forms: list[tuple[str, str, str, int]], types: list[str], cut: list[int]
+) -> None:
+    text = "\n".join(
+        f"Rule R{index} define F{index}(v: int) from C() and {one} B() within {wait} s from C "
+        f"and {other} A() within {wait} s from B where v = A.v consuming {consumed}"
+        for index, (one, other, consumed, wait) in enumerate(forms)
+    )
+    rules = cepheid.load(text, language="tesla").rules
+    events = [
+        Event(type_, at * SECOND // 2, at * SECOND // 2, {"v": at}, at)
+        for at, type_ in enumerate(types)
+    ]
+    assert_equal_to_the_oracle(rules, events, 40 * SECOND, cut)
+
+
 # --- filters -----------------------------------------------------------------
 
 NAMES = ("v", "w", "k")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -32,6 +33,8 @@ from cepheid.kernel.store import ROW_CELLS, ROW_ORIGIN, ROW_START, ROW_TAGS, WID
 from cepheid.kernel.values import Ints, Tags
 from cepheid.kernel.varied import ORIGINS, RULES, STARTS, TIMES, spread_varied
 
+PORTION, _SMALL = 1 << 14, 64
+"""So many composite events leave together, about; below so many matches nobody counts them."""
 _MANY, _FEW = 8, 256
 """Matches of so many kinds of labels, with so few matches for each, are told together."""
 
@@ -87,23 +90,38 @@ class Found:
         )
 
 
-def drained(memory: Memory, registry: Registry) -> list[Found]:
-    """The matches that were written down, those of one look together; the room is free again."""
+def drained(memory: Memory, registry: Registry) -> Iterator[Found]:
+    """The matches that were written down, those of one look together; then the room is free again.
+
+    They come in portions that fit into the caches: writing where nothing was written before takes
+    longer than everything else here.
+    """
     m = memory.m
     if m[3 * MATCH_FAMILY + 1] == 0:
-        return []
+        return
     order, fine, begins = by_look(m, registry.fine_of, len(registry.fine_looks))
-    looks = [registry.fine_looks[number] for number in fine.tolist()]
-    if len(looks) > _MANY and len(order) < _FEW * len(looks):
+    if len(fine) > _MANY and len(order) < _FEW * len(fine):
         order, coarse, begins = by_look(m, registry.look_of, len(registry.looks))
-        looks = [(number, None) for number in coarse.tolist()]
-    found = []
-    for (number, labels), begin, end in zip(looks, begins[:-1], begins[1:], strict=True):
-        look = registry.looks[number]
-        if registry.wants_failures or not look.failure:
-            found.append(_found(memory, look, labels, order[begin:end]))
-    drop_matches(m, 0)
-    return found
+        looks: list[tuple[int, tuple[str, ...] | None]] = [(n, None) for n in coarse.tolist()]
+    else:
+        looks = [registry.fine_looks[number] for number in fine.tolist()]
+    try:
+        for (number, labels), begin, end in zip(looks, begins[:-1], begins[1:], strict=True):
+            look = registry.looks[number]
+            if registry.wants_failures or not look.failure:
+                for chosen in _portions(memory, order[begin:end]):
+                    yield _found(memory, look, labels, chosen)
+    finally:
+        drop_matches(m, 0)
+
+
+def _portions(memory: Memory, chosen: Ints) -> list[Ints]:
+    """Matches, cut where they stand for many composite events."""
+    if len(chosen) < _SMALL:
+        return [chosen]
+    sizes = memory.view(MATCH_HIGH)[chosen] - memory.view(MATCH_LOW)[chosen]
+    cuts = np.flatnonzero(np.diff(np.cumsum(sizes) // PORTION)) + 1
+    return np.split(chosen, cuts)
 
 
 @compiled
@@ -142,7 +160,8 @@ def _found(memory: Memory, look: Look, labels: tuple[str, ...] | None, chosen: I
 def _labelled(found: Found, m: Ints, chosen: Ints, rules: Ints) -> Found:
     """The same for rules that call their constituents differently: a label for each of them."""
     width = len(found.labels)
-    codes = spread_labels(m, chosen, width, len(rules))[rules >= 0]
+    codes = spread_labels(m, chosen, width, len(rules))
+    codes = codes if len(found) == len(rules) else codes[rules >= 0]
     return replace(
         found,
         labels=(),

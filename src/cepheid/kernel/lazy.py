@@ -16,18 +16,35 @@ from cepheid.kernel.compiled import compiled, inlined
 from cepheid.kernel.filters import find_meant
 from cepheid.kernel.matches import (
     MATCH_HIGH,
+    MATCH_LABEL,
     MATCH_LOW,
     MATCH_ROW,
     MATCH_ROWS,
-    add_constituent,
     add_outputs,
     match_count,
     open_match,
 )
-from cepheid.kernel.members import members, members_of_row
-from cepheid.kernel.memory import append, capacity, grow, ints, set_size, shorts, size, tags
-from cepheid.kernel.probes import bounds, compute, exists, newest
-from cepheid.kernel.programs import FRAME_HIGH, FRAME_LOW, FRAME_ROW, holds, value_of
+from cepheid.kernel.members import members_of_row
+from cepheid.kernel.memory import (
+    append,
+    capacity,
+    grow,
+    ints,
+    reserve,
+    set_size,
+    shorts,
+    size,
+    tags,
+)
+from cepheid.kernel.probes import (
+    KNOWN_TAG,
+    KNOWN_WIDTH,
+    UNKNOWN,
+    bounds,
+    newest,
+    newest_below,
+)
+from cepheid.kernel.programs import FRAME_HIGH, FRAME_LOW, FRAME_ROW
 from cepheid.kernel.stacks import (
     ALL_MEMBERS,
     CONSUMED_BITS,
@@ -57,6 +74,7 @@ from cepheid.kernel.stacks import (
     push,
     range_bits,
 )
+from cepheid.kernel.steps import passes
 from cepheid.kernel.store import (
     MOVED,
     NEVER,
@@ -69,7 +87,6 @@ from cepheid.kernel.store import (
     scalar,
 )
 from cepheid.kernel.tables import (
-    ABSENT,
     CANDIDATE_BEGIN,
     CANDIDATE_END,
     COMPONENT,
@@ -79,16 +96,10 @@ from cepheid.kernel.tables import (
     COMPONENT_POLICY,
     COMPONENT_PROBE,
     COMPONENT_WIDTH,
-    COMPUTE,
-    EQUIVALENT,
     FINAL_BEGIN,
     FINAL_END,
+    KNOWN,
     MEANT,
-    NARROW,
-    NARROW_HOLE,
-    NARROW_PROGRAM,
-    NARROW_WIDTH,
-    NARROWED,
     OPEN,
     PICK_BEGIN,
     PICK_END,
@@ -107,10 +118,6 @@ from cepheid.kernel.tables import (
     PROBE_WIDTH,
     STACKS_BEGIN,
     STACKS_END,
-    STEP,
-    STEP_ARGUMENT,
-    STEP_WIDTH,
-    TEST,
     TREE,
     TREE_ALIVE,
     TREE_COMPONENTS,
@@ -137,7 +144,7 @@ from cepheid.kernel.tables import (
     WAIT_TREE,
     WAIT_WIDTH,
 )
-from cepheid.kernel.values import BOOL, MISSING, Ints
+from cepheid.kernel.values import BOOL, Ints
 
 trailing_zeros: Any = numbers.trailing_zeros
 FIRST, LAST = 1, 2
@@ -199,8 +206,8 @@ def _search(m: Ints, tree: int, row: int) -> None:
             return
     at = COMPONENT_WIDTH * begin
     if not (
-        _passes(m, tree, 0, components[at + CANDIDATE_BEGIN], components[at + CANDIDATE_END], row)
-        and _passes(m, tree, 0, components[at + PICKED_BEGIN], components[at + PICKED_END], row)
+        passes(m, tree, 0, components[at + CANDIDATE_BEGIN], components[at + CANDIDATE_END], row)
+        and passes(m, tree, 0, components[at + PICKED_BEGIN], components[at + PICKED_END], row)
     ):
         return
     found = match_count(m)
@@ -219,6 +226,8 @@ def _descend(m: Ints, tree: int, begin: int, width: int) -> None:
     rows, lows, highs = ints(m, FRAME_ROW), ints(m, FRAME_LOW), ints(m, FRAME_HIGH)
     begins, ends = ints(m, PICK_BEGIN), ints(m, PICK_END)
     ends[0] = 0
+    for later in range(2, width):
+        ints(m, KNOWN)[KNOWN_WIDTH * later + KNOWN_TAG] = UNKNOWN
     depth = 1
     left = ints(m, TREE)[TREE_WIDTH * tree + TREE_SPLIT] == 1
     if left:
@@ -237,7 +246,7 @@ def _descend(m: Ints, tree: int, begin: int, width: int) -> None:
             continue
         component = COMPONENT_WIDTH * (begin + depth)
         first, last = components[component + PICKED_BEGIN], components[component + PICKED_END]
-        if first < last and not _passes(m, tree, depth, first, last, rows[depth]):
+        if first < last and not passes(m, tree, depth, first, last, rows[depth]):
             continue
         if depth + 1 == width:
             _complete(m, tree)
@@ -280,27 +289,39 @@ def _pick(m: Ints, tree: int, begin: int, depth: int) -> None:
     stairs = ints(m, STACK)[STACK_WIDTH * stack + STACK_STAIRCASE] >= 0
     hole = ints(m, STACK)[STACK_WIDTH * stack + STACK_HOLE] >= 0
     for part in range(2 if missing else 1):
-        entry = newest(m, probe, part, missing)
-        entries, satisfied = shorts(m, ENTRY), shorts(m, ENTRY_MEMBERS)
+        if depth == 1:
+            entry = newest(m, probe, part, missing)
+        else:
+            entry = newest_below(m, probe, depth, part, missing, high)
+        entries, satisfied, above = shorts(m, ENTRY), shorts(m, ENTRY_MEMBERS), -1
         while entry >= 0:
-            row = int(np.int64(entries[ENTRY_WIDTH * entry]))
-            place = MEMBERS_WIDTH * entry
+            row, number = int(np.int64(entries[ENTRY_WIDTH * entry])), entry
             entry = int(np.int64(entries[ENTRY_WIDTH * entry + ENTRY_BEFORE]))
             if row_ends[row] <= low:
                 break
+            if consumes:
+                # What is gone leaves the list, which belongs to this tree alone.
+                gone = is_consumed(m, tree, row)
+                if gone and above >= 0:
+                    entries[ENTRY_WIDTH * above + ENTRY_BEFORE] = entry
+                    continue
+                above = number
+                if gone:
+                    continue
             if row_ends[row] >= high or row_starts[row] <= low:
                 continue
             first, last = open_low, open_high
             if hole:
+                place = MEMBERS_WIDTH * number
                 first = max(first, int(np.int64(satisfied[place])))
                 last = min(last, int(np.int64(satisfied[place + MEMBERS_HIGH])))
                 if stairs:
                     entry = int(np.int64(satisfied[place + MEMBERS_SKIP]))
-            if first >= last or (consumes and is_consumed(m, tree, row)):
+            if first >= last:
                 continue
             if steps < steps_end:
                 rows[depth] = row
-                if not _passes(m, tree, depth, steps, steps_end, row):
+                if not passes(m, tree, depth, steps, steps_end, row):
                     continue
             if at == picks.shape[0]:
                 for slot in (PICK_ROW, PICK_LOW, PICK_HIGH):
@@ -379,7 +400,7 @@ def _pick_left(m: Ints, tree: int, begin: int, depth: int) -> None:
         if row_ends[row] >= high or row_starts[row] <= low:
             continue
         ints(m, FRAME_ROW)[depth] = row
-        if steps < steps_end and not _passes(m, tree, depth, steps, steps_end, row):
+        if steps < steps_end and not passes(m, tree, depth, steps, steps_end, row):
             continue
         waiting = _pick_ranges(m, row, first, last, gone, words, newest_only)
     ints(m, PICK_END)[depth] = size(m, PICK_ROW)
@@ -446,78 +467,6 @@ def _cover_from_oldest(
                 open_high = lows[at]
 
 
-# --- what must hold ----------------------------------------------------------
-
-
-@compiled
-def _passes(m: Ints, tree: int, depth: int, begin: int, end: int, own: int) -> bool:
-    """Take steps until one does not hold; callers in a loop see to it that there are any."""
-    missing = ints(m, TREE)[TREE_WIDTH * tree + TREE_MISSING] == 1
-    steps = ints(m, STEP)
-    for step in range(STEP_WIDTH * begin, STEP_WIDTH * end, STEP_WIDTH):
-        kind, argument = steps[step], steps[step + STEP_ARGUMENT]
-        if kind == TEST:
-            if not holds(m, argument, own, missing):
-                return False
-        elif kind == ABSENT:
-            if exists(m, tree, argument):
-                return False
-        elif kind == COMPUTE:
-            compute(m, tree, argument)
-        elif kind == NARROWED:
-            if not _narrow(m, depth, argument, own, missing):
-                return False
-        elif kind == EQUIVALENT:
-            if not _is_equivalent(m, depth, argument, own):
-                return False
-        elif not _is_within(m, tree):
-            return False
-    return True
-
-
-@inlined
-def _is_equivalent(m: Ints, depth: int, column: int, own: int) -> bool:
-    """Whether an event has the value in a column that those bound before it have.
-
-    Those that have one are equal already, so that any of them will do.
-    """
-    rows, width = ints(m, FRAME_ROW), scalar(m, WIDTH)
-    cell_tags, cells = tags(m, ROW_TAGS), ints(m, ROW_CELLS)
-    tag = int(cell_tags[own * width + column])
-    if tag == MISSING:
-        return True
-    tag, cell = key_of(tag, cells[own * width + column])
-    for before in range(depth - 1, -1, -1):
-        place = rows[before] * width + column
-        if cell_tags[place] != MISSING:
-            other_tag, other = key_of(int(cell_tags[place]), cells[place])
-            return tag == other_tag and cell == other
-    return True
-
-
-@compiled
-def _narrow(m: Ints, depth: int, narrow: int, own: int, missing: bool) -> bool:
-    """Keep the members of the family whose constant fits a value; False when none is left."""
-    program = ints(m, NARROW)[NARROW_WIDTH * narrow + NARROW_PROGRAM]
-    hole = ints(m, NARROW)[NARROW_WIDTH * narrow + NARROW_HOLE]
-    tag, value, number = value_of(m, program, own, missing)
-    low, high = members(m, hole, tag, value, number, missing)
-    lows, highs = ints(m, FRAME_LOW), ints(m, FRAME_HIGH)
-    lows[depth], highs[depth] = max(lows[depth], low), min(highs[depth], high)
-    return bool(lows[depth] < highs[depth])
-
-
-@inlined
-def _is_within(m: Ints, tree: int) -> bool:
-    """Whether the terminator alone fits into the window over the whole match.
-
-    The others are only looked for in that window.
-    """
-    row = ints(m, FRAME_ROW)[0]
-    length = ints(m, ROW_END)[row] - ints(m, ROW_START)[row]
-    return bool(length < ints(m, TREE)[TREE_WIDTH * tree + TREE_WITHIN])
-
-
 # --- matches -----------------------------------------------------------------
 
 
@@ -548,9 +497,14 @@ def _emit(m: Ints, tree: int, time: int) -> None:
     last = table[TREE_SIZE] - 1
     low, high = ints(m, FRAME_LOW)[last], ints(m, FRAME_HIGH)[last]
     open_match(m, table[TREE_FAMILY], low, high, time)
+    reserve(m, MATCH_ROW, last + 1)
+    reserve(m, MATCH_LABEL, last + 1)
+    to, rows, labels = size(m, MATCH_ROW), ints(m, MATCH_ROW), ints(m, MATCH_LABEL)
     for depth in range(last + 1):
         at = COMPONENT_WIDTH * (table[TREE_COMPONENTS] + depth) + COMPONENT_LABEL
-        add_constituent(m, ints(m, FRAME_ROW)[depth], ints(m, COMPONENT)[at])
+        rows[to + depth], labels[to + depth] = ints(m, FRAME_ROW)[depth], ints(m, COMPONENT)[at]
+    set_size(m, MATCH_ROW, to + last + 1)
+    set_size(m, MATCH_LABEL, to + last + 1)
     add_outputs(m, table[TREE_FAMILY], ints(m, FRAME_ROW)[0], table[TREE_MISSING] == 1)
 
 
@@ -625,7 +579,7 @@ def fire_trees(m: Ints, now: int) -> None:
         rows, last = ints(m, FRAME_ROW), table[TREE_SIZE] - 1
         for depth in range(last + 1):
             rows[depth] = ints(m, WAIT_ROW)[wait[WAIT_ROWS] + depth]
-        if _passes(m, tree, 0, table[FINAL_BEGIN], table[FINAL_END], rows[0]):
+        if passes(m, tree, 0, table[FINAL_BEGIN], table[FINAL_END], rows[0]):
             ints(m, FRAME_LOW)[last], ints(m, FRAME_HIGH)[last] = wait[WAIT_LOW], wait[WAIT_HIGH]
             _emit(m, tree, now)
 

@@ -95,7 +95,8 @@ class TreePlans:
     def _plan(self, numbers: Sequence[int], rules: Sequence[Rule]) -> None:
         self.tables.deployment += 1
         rules = [pushed(rule) for rule in rules]
-        for family in families(rules):
+        # What one event completes lies side by side in all tables.
+        for family in sorted(families(rules), key=_terminator):
             members = tuple(numbers[index] for index in family.members)
             tree = family.rule.pattern
             assert isinstance(tree, Tree)  # noqa: S101 (the caller chose the strategy)
@@ -518,6 +519,13 @@ class _FamilyPlan:
         begin = len(self.tables.steps)
         self.tables.steps += steps
         return begin, len(self.tables.steps)
+
+
+def _terminator(family: Family) -> tuple[str, ...]:
+    """The types that complete a match of a family."""
+    tree = family.rule.pattern
+    assert isinstance(tree, Tree)  # noqa: S101 (the caller chose the strategy)
+    return tree.components[0].predicate.types
 
 
 def _reach(tree: Tree) -> int:

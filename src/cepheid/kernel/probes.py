@@ -32,6 +32,7 @@ from cepheid.kernel.tables import (
     AGGREGATE_FUNCTION,
     AGGREGATE_PROBE,
     AGGREGATE_WIDTH,
+    KNOWN,
     PROBE,
     PROBE_ALL,
     PROBE_FILTER,
@@ -50,6 +51,12 @@ from cepheid.kernel.tables import (
     TREE_WIDTH,
 )
 from cepheid.kernel.values import BOOL, MISSING, Ints
+
+KNOWN_TAG, KNOWN_CELL, KNOWN_HEAD, KNOWN_LACKING, KNOWN_NEXT, KNOWN_HIGH = range(6)
+KNOWN_WIDTH = 6
+"""What is known about the list of a component while a terminator is searched: its key, newest
+entries with and without the attribute, and the entry at which a walk below a time began."""
+UNKNOWN = -1
 
 
 @compiled
@@ -89,6 +96,42 @@ def newest(m: Ints, probe: int, part: int, missing: bool) -> int:
         return head_of(m, stack, MISSING, 0)
     tag, cell = key_of(tag, ints(m, ROW_CELLS)[place])
     return head_of(m, stack, tag, cell)
+
+
+@inlined
+def newest_below(m: Ints, probe: int, depth: int, part: int, missing: bool, high: int) -> int:
+    """The newest entry that may end before a time; see `newest`.
+
+    Matches of one terminator that are bound alike so far look into the same list, mostly ever
+    further back: it is looked up once, and the walk goes on where the last one began. SASE's
+    instances know the newest one before them, which is as good, but for one query only.
+    """
+    at, known = KNOWN_WIDTH * depth, ints(m, KNOWN)
+    if part == 1:
+        return int(known[at + KNOWN_LACKING])
+    tag, cell = _key(m, probe)
+    if known[at + KNOWN_TAG] != tag or known[at + KNOWN_CELL] != cell:
+        known[at + KNOWN_TAG], known[at + KNOWN_CELL] = tag, cell
+        known[at + KNOWN_HEAD] = known[at + KNOWN_NEXT] = newest(m, probe, 0, missing)
+        known[at + KNOWN_LACKING] = newest(m, probe, 1, missing) if missing else -1
+    elif high > known[at + KNOWN_HIGH]:
+        known[at + KNOWN_NEXT] = known[at + KNOWN_HEAD]
+    entries, ends, entry = shorts(m, ENTRY), ints(m, ROW_END), int(known[at + KNOWN_NEXT])
+    while entry >= 0 and ends[entries[ENTRY_WIDTH * entry]] >= high:
+        entry = int(np.int64(entries[ENTRY_WIDTH * entry + ENTRY_BEFORE]))
+    known[at + KNOWN_NEXT], known[at + KNOWN_HIGH] = entry, high
+    return entry
+
+
+@inlined
+def _key(m: Ints, probe: int) -> tuple[int, int]:
+    """The key of a probe as it stands in the row that is bound."""
+    table, row = ints(m, PROBE), PROBE_WIDTH * probe
+    at = table[row + PROBE_KEY_AT]
+    if at < 0:
+        return BOOL, 0
+    place = ints(m, FRAME_ROW)[at] * scalar(m, WIDTH) + table[row + PROBE_KEY_COLUMN]
+    return int(tags(m, ROW_TAGS)[place]), ints(m, ROW_CELLS)[place]
 
 
 @inlined

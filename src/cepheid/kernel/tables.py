@@ -43,7 +43,8 @@ from cepheid.kernel.memory import TREES
     NODE,
     NODE_PLACE,
     LEAF_OF,
-) = range(TREES + 10, TREES + 42)
+    KNOWN,
+) = range(TREES + 10, TREES + 43)
 """Slots of tables, of the search, of matches that wait for their deadline, of the static index."""
 
 TYPE_PLACES, TYPE_FREE_END, TYPE_AXES, TYPE_FOUND_BY_END, TYPE_AXES_END = range(5)

@@ -18,6 +18,7 @@ from cepheid.algebra import (
 from cepheid.events import Value
 from cepheid.kernel.filter_index import FilterIndex, Tests, Wanted, tests_of
 from cepheid.kernel.memory import Memory
+from cepheid.kernel.probes import KNOWN_WIDTH
 from cepheid.kernel.programs import no_register
 from cepheid.kernel.registry import Registry
 from cepheid.kernel.stacks import (
@@ -38,6 +39,7 @@ from cepheid.kernel.tables import (
     AGGREGATE,
     COMPONENT,
     HOLE,
+    KNOWN,
     NARROW,
     OPEN,
     PICK_BEGIN,
@@ -226,6 +228,7 @@ class TreeTables:
         width = self.registry.positions + 1
         memory.put(PICK_BEGIN, [0] * width)
         memory.put(PICK_END, [0] * width)
+        memory.put(KNOWN, [0] * (KNOWN_WIDTH * width))
         members = max((tree[TREE_MEMBERS] for tree in self.trees), default=0)
         memory.put(OPEN, [0] * (members // 64 + 1))
         if not memory.count(LIST_SLOTS):
