@@ -220,6 +220,32 @@ def test_without_java_it_says_what_to_install(
     assert "apt install" in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("said", "message"),
+    [
+        (
+            'Exception in thread "main" java.lang.RuntimeException: '
+            "[unresolved dependency: org.x#y_2.13;4.2.0: not found]\n\tat a.B(C.scala:1)\n",
+            "packages are not in the repositories: org.x:y_2.13:4.2.0\n\nhint: name others",
+        ),
+        ('Exception in thread "main" a.B: no such master\n\tat a.B(C.scala:1)\n', "no such master"),
+        ("Killed\n", "  Killed"),
+    ],
+)
+def test_a_start_that_fails_tells_what_java_said(said: str, message: str, tmp_path: Path) -> None:
+    class Broken:
+        class builder:  # noqa: N801 (Spark's name)
+            @staticmethod
+            def getOrCreate() -> None:  # noqa: N802 (Spark's name)
+                raise RuntimeError("the gateway has ended")
+
+    (tmp_path / "log").write_text(said)
+    with pytest.raises(ProjectError, match="Spark does not start") as caught:
+        session._start(Broken, tmp_path / "log")
+    assert message in str(caught.value)
+    assert "\tat " not in str(caught.value)
+
+
 # --- causes and progress -----------------------------------------------------
 
 WORKER = """\

@@ -55,10 +55,10 @@ class Stopped(Exception):  # noqa: N818 (it is no error)
 
 def run(project: Project, rules: Rules, spark: SparkSession, progress: Progress) -> None:
     """Run a job to its end, which for a stream is when someone stops it."""
-    events = read_events(spark, project, rules.schema)
-    with _signals() as stop:
-        work = _Work(project, rules, events, sinks_of(project), progress, stop)
-        (_stream if project.stream else _batch)(work)
+    work = _Work(
+        project, rules, read_events(spark, project, rules.schema), sinks_of(project), progress
+    )
+    (_stream if project.stream else _batch)(work)
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,6 @@ class _Work:
     events: DataFrame
     sinks: list[Sink]
     progress: Progress
-    stop: threading.Event
 
 
 def _job(work: _Work, events: DataFrame, outputs: frozenset[str]) -> Job:
@@ -108,10 +107,11 @@ def _batch(work: _Work) -> None:
     found = finite(_job(work, source, outputs))
     found = found.persist() if several else found
     try:
-        for sink in sinks:
-            count = _in_thread(partial(_written, sink, found, project), work.progress, work.stop)
-            name = {COMPOSITE: "composites", BAD: "bad"}[sink.output]
-            setattr(work.progress.totals, name, count)
+        with _signals() as stop:
+            for sink in sinks:
+                count = _in_thread(partial(_written, sink, found, project), work.progress, stop)
+                name = {COMPOSITE: "composites", BAD: "bad"}[sink.output]
+                setattr(work.progress.totals, name, count)
         work.progress.totals.events = int(events.count() if read is None else read.get["rows"])
     finally:
         if several:
@@ -171,8 +171,9 @@ def _stream(work: _Work) -> None:
         try:
             writer = found.writeStream.option("checkpointLocation", checkpoint)
             writer = writer.trigger(**_trigger(work.project))
-            query = writer.foreachBatch(_Writer(sinks, progress)).start()
-            _watch(query, heard, progress, work.stop)
+            writer = writer.foreachBatch(_Writer(sinks, progress, checkpoint))
+            with _signals() as stop:
+                _watch(writer.start(), heard, progress, stop)
         finally:
             spark.streams.removeListener(heard)
 
@@ -202,11 +203,11 @@ def _trigger(project: Project) -> dict[str, Any]:
 class _Writer:
     """Called by Spark for every batch: everything to its place."""
 
-    def __init__(self, sinks: list[Sink], progress: Progress) -> None:
+    def __init__(self, sinks: list[Sink], progress: Progress, checkpoint: str) -> None:
         self._sinks = sinks
         self._progress = progress
+        self._checkpoint = checkpoint
         self._fresh = True
-        self.query = "cepheid"
 
     def __call__(self, found: DataFrame, number: int) -> None:
         found = found.persist()
@@ -217,7 +218,7 @@ class _Writer:
             for sink in self._sinks:
                 # The first batch may be one that was written before a crash, by other rules.
                 if counts[sink.output] or self._fresh:
-                    sink.write_batch(sink.part(found), number, self.query)
+                    sink.write_batch(sink.part(found), number, self._checkpoint)
         finally:
             found.unpersist()
         self._fresh = False

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from cepheid.rules import Rules
 
 _SCALA = "2.13"
+_THROWN = re.compile(r'Exception in thread "main" [\w.$]+: (.+)')
+_UNRESOLVED = re.compile(r"unresolved dependency: ([^:\s]+): not found")
 _STATE = "spark.sql.streaming.stateStore"
 _SETTINGS = {
     # The operator that holds shards needs RocksDB; with the log of changes a batch writes what
@@ -185,9 +187,26 @@ def _start(session: Any, log: Path | None) -> SparkSession:  # noqa: ANN401 (imp
         with _said_to(log):
             spark: SparkSession = session.builder.getOrCreate()
     except Exception as error:
-        told = "" if log is None else f"\n\n{tail(log)}\n\nhint: --verbose shows everything"
-        raise ProjectError(f"Spark does not start: {error}{told}") from error
+        raise ProjectError(f"Spark does not start: {_reason(error, log)}") from error
     return spark
+
+
+def _reason(error: Exception, log: Path | None) -> str:
+    """Why Spark does not start: what Java said at last, which the error does not know."""
+    if log is None:
+        return str(error)
+    told = _THROWN.findall(log.read_text("utf-8", errors="replace"))
+    log_end = f"{error}\n\n{tail(log)}\n\nhint: --verbose shows everything"
+    if not told:
+        return log_end
+    missing = _UNRESOLVED.findall(told[-1])
+    if not missing:
+        return f"{told[-1][:500]}\n\nhint: --verbose shows everything"
+    names = ", ".join(name.replace("#", ":").replace(";", ":") for name in missing)
+    return (
+        f"packages are not in the repositories: {names}\n\n"
+        "hint: name others with --packages, files with --jars, or a repository with --repositories"
+    )
 
 
 def _log_file() -> Path:

@@ -55,12 +55,13 @@ class Sink:
             mode = "overwrite" if overwrite else "errorifexists"
             self._to_files(part, self.path, mode, {})
 
-    def write_batch(self, part: DataFrame, number: int, query: str) -> None:
+    def write_batch(self, part: DataFrame, number: int, checkpoint: str) -> None:
         """Write a batch of a stream; the same batch once more replaces it."""
         if self.format in ("kafka", "console"):
             self.write(part, overwrite=False)
         elif self.format == "delta":
             # Delta remembers which batch of which query it has, and takes it once.
+            query = _query_id(part.sparkSession, checkpoint)
             own = {"txnAppId": f"{query} {self.output}", "txnVersion": str(number)}
             self._to_files(part, self.path, "append", own)
         else:
@@ -79,6 +80,11 @@ class Sink:
         own = {"kafka.bootstrap.servers": servers, "topic": topic}
         message = part.select(F.col("id").alias("key"), value)
         message.write.format("kafka").options(**own, **self.options).save()
+
+
+def _query_id(spark: SparkSession, checkpoint: str) -> str:
+    """What Spark calls the stream of a checkpoint, the same after every start."""
+    return str(spark.read.text(f"{checkpoint.rstrip('/')}/metadata").head()[0])  # type: ignore[index]
 
 
 def batch_folder(path: str, part: DataFrame, number: int) -> str:
