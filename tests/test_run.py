@@ -8,7 +8,7 @@ import os
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import pyarrow as pa  # type: ignore[import-untyped]  # it has no types
 import pyarrow.parquet as pq  # type: ignore[import-untyped]  # the same
@@ -17,6 +17,7 @@ import pytest
 import cepheid
 from cepheid.cli import main
 from cepheid.errors import ProjectError
+from cepheid.events import Schema
 from cepheid.spark import java, session
 from cepheid.spark.causes import cause_of
 from cepheid.spark.java import check_java
@@ -128,6 +129,7 @@ def test_the_command_line_wins_over_the_file(
         ({"stream": True, "until": "5"}, "--until must go with a batch"),
         ({"stream": True, "trigger": "5s", "available_now": True}, "must not go together"),
         ({"format": "xml"}, "--format must be one of parquet, json, csv, delta, kafka; got xml"),
+        ({"stream": True, "key": "area"}, "--key and --refused must go with --changes"),
         ({"shards": "none"}, "--shards must be a number"),
         ({"input_option": ["x"]}, "--input-option must be KEY=VALUE; got x"),
         ({"format": "kafka"}, "--format kafka must go with --stream"),
@@ -244,6 +246,30 @@ def test_a_start_that_fails_tells_what_java_said(said: str, message: str, tmp_pa
         session._start(Broken, tmp_path / "log")
     assert message in str(caught.value)
     assert "\tat " not in str(caught.value)
+
+
+def test_columns_of_texts_follow_from_declarations() -> None:
+    from cepheid.spark.sources import declared_columns
+
+    declared = Schema.of({"A": {"x": "int", "y": "string"}, "B": {"x": "double"}})
+    found = declared_columns(Project(unit="ms", time="when", type="kind"), declared)
+    columns = {field.name: field.dataType.simpleString() for field in found.fields}
+    assert columns == {
+        **{"kind": "string", "when": "bigint", "start": "bigint", "id": "string"},
+        **{"source": "string", "x": "double", "y": "string"},
+    }
+    wrong = Schema.of({"A": {"x": "int"}, "B": {"x": "string"}})
+    with pytest.raises(ProjectError, match="attribute x must have one type in all events"):
+        declared_columns(Project(), wrong)
+
+
+def test_the_folder_of_a_batch_has_no_name_of_a_column() -> None:
+    class Table:
+        columns: ClassVar = ["id", "batch"]
+
+    from cepheid.spark.sinks import batch_folder
+
+    assert batch_folder("fires/", Table(), 12) == "fires/batch_=12"  # type: ignore[arg-type]
 
 
 # --- causes and progress -----------------------------------------------------
@@ -452,6 +478,24 @@ def test_a_stream_goes_on_from_its_checkpoint_and_writes_a_folder_for_each_batch
     write_parquet(folder / "events" / "2.parquet", [beat])
     assert run(*given, "--shards", "3") == 1
     assert "must be what it was when the checkpoint was written" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("spark")
+def test_rules_of_a_folder_are_taken_up_or_refused(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "more").mkdir()
+    cold = "Rule Cold define Cold(area: string) from Temp(value < 2) where area = Temp.area"
+    (folder / "more" / "cold.tesla").write_text(cold)
+    (folder / "more" / "wrong.tesla").write_text("Rule Wrong define")
+    write_parquet(folder / "events" / "0.parquet", EVENTS)
+    given = ["--stream", "--available-now", "--input", "events", "--output", "fires"]
+    assert run(*given, "--changes", "more", "--key", "area", "--refused", "refused") == 0
+    found = pq.read_table("fires")
+    assert set(found.column("type").to_pylist()) == {"Alarm", "Cold"}
+    assert "rules of wrong.tesla are refused: " in capsys.readouterr().err
+    (name,) = pq.read_table("refused").column("event").to_pylist()
+    assert "wrong" in name
 
 
 @pytest.mark.usefixtures("spark")

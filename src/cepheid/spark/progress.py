@@ -80,6 +80,8 @@ class Progress:
         for name in ("limited", "stored", "waiting", "state_bytes", "watermark", "shards"):
             setattr(totals, name, told[name])
         self._marks[number] = dict(told)
+        for name, reason in told.get("refused", ()):
+            self.say(f"rules of {name} are refused: {reason}")
 
     def took(self, number: int, events: int, seconds: float) -> None:
         """Spark has told what a batch took."""
@@ -102,6 +104,7 @@ class Progress:
             "watermark": shown_time(told["watermark"]),
             "watermark_lag_seconds": lag(told["watermark"]),
             "shards": told["shards"],
+            "refused": [list(own) for own in told.get("refused", ())],
             "total": self._sums(),
         }
 

@@ -65,6 +65,9 @@ OPTIONS: dict[str, Option] = {
     "heartbeats": Option("names", "TYPES", "types of events that only tell the time"),
     "idle": Option("text", "TIME", "after this, a source that is silent is not waited for"),
     "until": Option("text", "TIME", "let time go on to this after the last event (batch)"),
+    "changes": Option("path", "FOLDER", "rules that come and go while a stream runs"),
+    "key": Option("text", "ATTRIBUTE", "by what events are spread where rules change"),
+    "refused": Option("path", "PATH", "where changes of rules go that were not taken (stream)"),
     "failures": Option("flag", "", "give the failure events of runs as well"),
     "shards": Option("number", "N", "over how many shards keyed rules are spread"),
     "progress": Option("choice", "HOW", "auto, line, json (one line a batch) or none", PROGRESS),
@@ -122,6 +125,9 @@ class Project:
     heartbeats: tuple[str, ...] = ()
     idle: str | None = None
     until: str | None = None
+    changes: str | None = None
+    key: str | None = None
+    refused: str | None = None
     failures: bool | None = None
     shards: int | None = None
     progress: str | None = None
@@ -133,6 +139,7 @@ class Project:
 _KNOWN = {**OPTIONS, **SUBMIT}
 _STREAM_ONLY = (
     *("checkpoint", "available_now", "trigger", "late", "policy", "delay", "sources", "idle"),
+    *("changes", "key", "refused"),
 )
 _BATCH_ONLY = ("until", "overwrite")
 
@@ -355,6 +362,8 @@ def _check_mode(project: Project) -> None:
             raise ProjectError(
                 f"{option} must go with --stream\n\nhint: add --stream, or leave it out"
             )
+    if project.changes is None and (project.key or project.refused):
+        raise ProjectError("--key and --refused must go with --changes")
     if project.trigger and project.available_now:
         raise ProjectError("--trigger and --available-now must not go together")
     if project.submit.get("deploy_mode", "client") != "client":

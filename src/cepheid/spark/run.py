@@ -24,7 +24,7 @@ from cepheid.errors import ProjectError
 from cepheid.kernel.ready import flags, make_ready
 from cepheid.rules import Rules
 from cepheid.spark.frames import Job, finite
-from cepheid.spark.generate import BAD, COMPOSITE, LATE, PROGRESS
+from cepheid.spark.generate import BAD, COMPOSITE, LATE, PROGRESS, REFUSED
 from cepheid.spark.progress import Progress, merged
 from cepheid.spark.project import Project
 from cepheid.spark.session import local_cores, master_of
@@ -43,6 +43,13 @@ _TICK = 0.2
 """How many seconds pass between looks at whether to stop."""
 _PATIENCE = 3.0
 """How many seconds Spark has for telling of the last batch after a stream has ended."""
+
+
+_DETECT = (
+    *("type", "time", "policy", "delay", "idle", "shards", "sources", "heartbeats"),
+    *("changes", "key"),
+)
+"""The settings that are those of `Rules.detect`."""
 
 
 class Stopped(Exception):  # noqa: N818 (it is no error)
@@ -74,11 +81,7 @@ class _Work:
 
 def _job(work: _Work, events: DataFrame, outputs: frozenset[str]) -> Job:
     project = work.project
-    own = {
-        name: value
-        for name in ("type", "time", "policy", "delay", "idle", "shards", "sources", "heartbeats")
-        if (value := getattr(project, name)) not in (None, ())
-    }
+    own = {name: value for name in _DETECT if (value := getattr(project, name)) not in (None, ())}
     options = {**own, "outputs": "composite" if outputs == {COMPOSITE} else "all"}
     failures = bool(project.failures)
     until = None if project.until is None else _until(project)
@@ -162,7 +165,8 @@ def _in_thread(work: Callable[[], int], progress: Progress, stop: threading.Even
 
 def _stream(work: _Work) -> None:
     spark, sinks, progress = work.events.sparkSession, work.sinks, work.progress
-    outputs = frozenset({PROGRESS, *(sink.output for sink in sinks)})
+    changing = {REFUSED} if work.project.changes else set()
+    outputs = frozenset({PROGRESS, *changing, *(sink.output for sink in sinks)})
     found = streamed(_job(work, work.events, outputs))
     with _checkpoint(work.project) as checkpoint:
         check_continued(spark, sinks, checkpoint)
@@ -212,9 +216,12 @@ class _Writer:
     def __call__(self, found: DataFrame, number: int) -> None:
         found = found.persist()
         try:
-            rows = found.where(F.col("output") == PROGRESS).select("event").collect()
-            told = merged(row.event for row in rows)
+            few = found.where(F.col("output").isin(PROGRESS, REFUSED))
+            rows = few.select("output", "event", "reason").collect()
+            told = merged(row.event for row in rows if row.output == PROGRESS)
+            refused = [(row.event, row.reason) for row in rows if row.output == REFUSED]
             counts = {COMPOSITE: told["composites"], LATE: told["late"], BAD: told["bad"]}
+            counts[REFUSED] = len(refused)
             for sink in self._sinks:
                 # The first batch may be one that was written before a crash, by other rules.
                 if counts[sink.output] or self._fresh:
@@ -222,7 +229,7 @@ class _Writer:
         finally:
             found.unpersist()
         self._fresh = False
-        self._progress.found(number, told)
+        self._progress.found(number, {**told, "refused": refused})
 
 
 class _Heard(StreamingQueryListener):

@@ -14,7 +14,7 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import functions as F  # noqa: N812 (everybody calls it so)
 
 from cepheid.errors import ProjectError
-from cepheid.spark.generate import BAD, COMPOSITE, LATE
+from cepheid.spark.generate import BAD, COMPOSITE, LATE, REFUSED
 from cepheid.spark.project import FILES, Project
 from cepheid.spark.sources import kafka_options
 
@@ -41,7 +41,7 @@ class Sink:
             found = own.drop("output", "event", "reason")
             if self.output == LATE:
                 found = own.select("event")
-            elif self.output == BAD:
+            elif self.output in (BAD, REFUSED):
                 found = own.select("event", "reason")
         return found
 
@@ -110,7 +110,8 @@ def sinks_of(project: Project) -> list[Sink]:
     found = [Sink(COMPOSITE, project.output or "", format_, options)]
     aside = format_ if format_ in (*FILES, "delta") else "json"
     aside_options = options if aside == format_ else {}
-    for output, path in ((LATE, project.late), (BAD, project.dead_letter)):
+    others = {LATE: project.late, BAD: project.dead_letter, REFUSED: project.refused}
+    for output, path in others.items():
         if path is not None:
             found.append(Sink(output, path, aside, aside_options))
     return found
