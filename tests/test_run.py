@@ -5,6 +5,9 @@ from __future__ import annotations
 import io
 import json
 import os
+import signal
+import threading
+import time
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -478,6 +481,28 @@ def test_a_stream_goes_on_from_its_checkpoint_and_writes_a_folder_for_each_batch
     write_parquet(folder / "events" / "2.parquet", [beat])
     assert run(*given, "--shards", "3") == 1
     assert "must be what it was when the checkpoint was written" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("spark")
+def test_a_stream_that_is_stopped_with_ctrl_c_ends_cleanly_and_goes_on(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_parquet(folder / "events" / "0.parquet", EVENTS[:200])
+    given = ["--stream", "--input", "events", "--output", "fires", "--heartbeats", "Clock"]
+
+    def interrupt() -> None:
+        while not (folder / "fires" / "_checkpoint" / "commits" / "0").exists():
+            time.sleep(0.05)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    other = threading.Thread(target=interrupt, daemon=True)
+    other.start()
+    assert run(*given) == 130
+    assert "stopped by SIGINT: " in capsys.readouterr().err
+    beat = {"type": "Clock", "ts": 1000}
+    write_parquet(folder / "events" / "1.parquet", [*EVENTS[200:], beat])
+    assert run(*given, "--available-now") == 0
+    assert ids("fires") == expected()
 
 
 @pytest.mark.usefixtures("spark")
