@@ -138,11 +138,20 @@ def run_stream(*, killed_after: int | None = None) -> None:
         if batches == killed_after:
             time.sleep(0.3)
             os.killpg(job.pid, signal.SIGKILL)
-            print("  killed (kill -9), in the middle of a batch", flush=True)
             job.wait()
+            print(f"  killed (kill -9), {where_it_died(batches)}", flush=True)
             return
     if job.wait():
         raise SystemExit(job.returncode)
+
+
+def where_it_died(number: int) -> str:
+    """Whether a batch had begun and was not done, by what Spark wrote of it."""
+    begun, done = (
+        (WORK / "stream" / "_checkpoint" / folder / str(number)).exists()
+        for folder in ("offsets", "commits")
+    )
+    return f"in the middle of batch {number}" if begun and not done else "between two batches"
 
 
 def _read(line: str) -> dict[str, Any]:
