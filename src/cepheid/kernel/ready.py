@@ -9,6 +9,7 @@ the standard error stream.
 
 from __future__ import annotations
 
+import hashlib
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -144,7 +145,9 @@ def written(strategies: Flags) -> str:
 
 
 def _mark(strategies: Flags) -> Path:
-    return Path(cache_folder("ready")) / f"ready-{written(strategies)}"
+    """The mark of what is compiled; numba keeps code apart by where the package lies."""
+    place = hashlib.blake2b(__file__.encode(), digest_size=8).hexdigest()
+    return Path(cache_folder("ready")) / f"ready-{written(strategies)}-{place}"
 
 
 def _parts(strategies: Flags) -> Iterator[tuple[str, Callable[..., object], tuple[Any, ...]]]:
