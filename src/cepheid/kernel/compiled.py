@@ -26,6 +26,9 @@ _CONFIG: Any = config
 """numba's settings, which have no types."""
 
 
+_unliteral: Callable[[Any], Any] = types.unliteral
+"""The type of a constant's values in general."""
+
 _HERE = Path(__file__).parent
 _IMPORTED = re.compile(rb"^from cepheid\.kernel\.(\w+) import", re.MULTILINE)
 
@@ -94,8 +97,8 @@ def _for_all_constants(dispatcher: Any) -> Any:  # noqa: ANN401 (numba has no ty
     template = dispatcher.get_call_template
 
     def get_call_template(args: Any, kws: Any) -> Any:  # noqa: ANN401 (numba has no types)
-        plain = {name: types.unliteral(given) for name, given in kws.items()}
-        return template(tuple(map(types.unliteral, args)), plain)
+        plain = {name: _unliteral(given) for name, given in kws.items()}
+        return template(tuple(map(_unliteral, args)), plain)
 
     dispatcher.get_call_template = get_call_template
     return dispatcher
