@@ -319,9 +319,8 @@ def test_the_cause_is_told_without_traces(told: str, cause: str) -> None:
 
 def shard(name: str, **told: int) -> str:
     zeros = dict.fromkeys(("late", "bad", "received", "waiting", "stored", "state_bytes"), 0)
-    return json.dumps(
-        {"shard": name, "composites": 0, "limited": {}, "watermark": 0, **zeros, **told}
-    )
+    own = {"shard": name, "rows": 100, "composites": 0, "limited": {}, "watermark": 0}
+    return json.dumps({**own, **zeros, **told})
 
 
 def test_progress_counts_batches_and_tells_them_as_json() -> None:
@@ -459,10 +458,12 @@ def test_texts_that_are_no_events_fail_the_job_or_go_aside(
 
 
 @pytest.mark.usefixtures("spark")
+@pytest.mark.parametrize("reader", ["spark", "native"])
 def test_a_stream_goes_on_from_its_checkpoint_and_writes_a_folder_for_each_batch(
-    folder: Path, capsys: pytest.CaptureFixture[str]
+    reader: str, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     given = ["--stream", "--available-now", "--input", "events", "--output", "fires"]
+    given += ["--reader", reader]
     given += ["--late", "late", "--heartbeats", "Clock", "--progress", "json"]
     write_parquet(folder / "events" / "0.parquet", EVENTS[:200])
     assert run(*given) == 0

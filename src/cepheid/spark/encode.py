@@ -38,16 +38,18 @@ class Encoder:
         self._apart = arrival.apart
         self.newest: Newest = {}
         self.beats: Newest = {}
+        self.rows = 0
 
     def messages(self, batches: Iterable[Arrow]) -> Iterator[Message]:
         """The messages of all rows, and then for every shard what was heard."""
         for chunk in chunks(batches):
             yield from self._chunk(chunk)
         for shard in self._plan.shards:
-            yield of_heard(shard, self.newest, self.beats)
+            yield of_heard(shard, self.newest, self.beats, self.rows)
 
     def _chunk(self, chunk: Any) -> Iterator[Message]:  # noqa: ANN401 (a table of Arrow)
         form = self._plan.form
+        self.rows += chunk.num_rows
         good, letters = split_bad(chunk, columns_of(chunk), form.times)
         if letters is not None:
             if not self._keep_bad:

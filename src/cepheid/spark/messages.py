@@ -65,9 +65,10 @@ def table_of(payload: bytes) -> Table:
     return Table.read(np.frombuffer(payload, np.uint8))
 
 
-def of_heard(shard: str, newest: Newest, beats: Newest) -> Message:
-    """What was heard in one part of a batch, for a shard."""
-    text = json.dumps({"newest": list(newest.items()), "beats": list(beats.items())})
+def of_heard(shard: str, newest: Newest, beats: Newest, rows: int = 0) -> Message:
+    """What was heard in one part of a batch, which had so many rows, for a shard."""
+    told = {"newest": list(newest.items()), "beats": list(beats.items()), "rows": rows}
+    text = json.dumps(told)
     return Message(shard, HEARD, SOONEST, text.encode())
 
 
@@ -80,6 +81,11 @@ def heard_of(payloads: Iterable[bytes]) -> Heard:
         merge(newest, dict(parts["newest"]))
         merge(beats, dict(parts["beats"]))
     return Heard(newest, beats)
+
+
+def rows_of(payloads: Iterable[bytes]) -> int:
+    """How many rows all parts of a batch had."""
+    return sum(int(json.loads(payload)["rows"]) for payload in payloads)
 
 
 def merge(known: Newest, new: Newest) -> None:

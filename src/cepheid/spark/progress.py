@@ -39,12 +39,14 @@ class Totals:
 def merged(rows: Iterable[str]) -> dict[str, Any]:
     """What the shards told in one batch, together."""
     told = [json.loads(row) for row in rows]
-    marks = [one["watermark"] for one in told if one["watermark"] > _NEVER]
+    marks = [mark for one in told if (mark := one["watermark"]) is not None and mark > _NEVER]
     summed = ("composites", "late", "bad", "stored", "waiting", "state_bytes")
     return {
         **{name: sum(one[name] for one in told) for name in summed},
         "limited": sum(sum(one["limited"].values()) for one in told),
         "watermark": min(marks) if marks else None,
+        # Every shard hears of all rows; one that only heard of new rules has none.
+        "rows": max((one["rows"] for one in told), default=0),
         "shards": {one["shard"]: one["received"] for one in told},
     }
 
@@ -85,8 +87,11 @@ class Progress:
 
     def took(self, number: int, events: int, seconds: float) -> None:
         """Spark has told what a batch took."""
-        self.totals.events += events
         told = self._marks.pop(number, None)
+        if told is not None:
+            # Spark counts the rows of its own sources, and those of changes among them.
+            events = told["rows"]
+        self.totals.events += events
         if told is not None and self.how == "json":
             self._json(self._batch(number, told, events, seconds))
         self.show(rate=events / seconds if seconds and events else None)

@@ -20,6 +20,7 @@ SIZE_LIMIT = 1 << 16
 FILES = ("parquet", "json", "csv")
 """The formats of plain files."""
 INPUTS = (*FILES, "delta", "kafka")
+READERS = ("spark", "native")
 OUTPUTS = (*FILES, "delta", "kafka", "console")
 PROGRESS = ("auto", "line", "json", "none")
 
@@ -44,6 +45,9 @@ OPTIONS: dict[str, Option] = {
     "schema": Option("path", "FILE", "a file that declares the event types"),
     "input": Option("path", "PATH", "the events: files, a folder, or kafka://HOST:PORT/TOPIC"),
     "format": Option("choice", "FORMAT", "the format of the events", INPUTS),
+    "reader": Option(
+        "choice", "HOW", "native: parquet past the JVM (stream)", READERS
+    ),
     "columns": Option("text", "DDL", 'the columns of the events: "type string, ts timestamp, …"'),
     "input_option": Option("pairs", "KEY=VALUE", "an option of Spark's reader"),
     "time": Option("text", "COLUMN", "the column with the time of an event (ts)"),
@@ -104,6 +108,7 @@ class Project:
     schema: str | None = None
     input: str | None = None
     format: str | None = None
+    reader: str | None = None
     columns: str | None = None
     input_option: Mapping[str, str] = field(default_factory=dict)
     time: str | None = None
@@ -139,7 +144,7 @@ class Project:
 _KNOWN = {**OPTIONS, **SUBMIT}
 _STREAM_ONLY = (
     *("checkpoint", "available_now", "trigger", "late", "policy", "delay", "sources", "idle"),
-    *("changes", "key", "refused"),
+    *("changes", "key", "refused", "reader"),
 )
 _BATCH_ONLY = ("until", "overwrite")
 
@@ -384,6 +389,10 @@ def _check_formats(project: Project) -> None:
                 f"--{name} and its format must both be of Kafka or none; got {path} and {own}\n\n"
                 f"hint: --{name} kafka://HOST:PORT/TOPIC"
             )
+    if project.reader == "native" and project.format != "parquet":
+        raise ProjectError(
+            f"--reader native must go with parquet; got {project.format}\n\nhint: leave it out"
+        )
     if project.stream and project.output_format == "kafka" and not project.checkpoint:
         raise ProjectError("--checkpoint must be given where the output is no folder")
 

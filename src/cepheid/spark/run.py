@@ -79,21 +79,50 @@ class _Work:
     progress: Progress
 
 
-def _job(work: _Work, events: DataFrame, outputs: frozenset[str]) -> Job:
+def _job(work: _Work, events: DataFrame, outputs: frozenset[str], checkpoint: str = "") -> Job:
     project = work.project
     own = {name: value for name in _DETECT if (value := getattr(project, name)) not in (None, ())}
     options = {**own, "outputs": "composite" if outputs == {COMPOSITE} else "all"}
     failures = bool(project.failures)
     until = None if project.until is None else _until(project)
-    job = Job(
-        *(work.rules, events), unit=project.unit, until=until, failures=failures, options=options
-    )
+    job: Job
+    if project.reader == "native":
+        job = _native(work, checkpoint, options)
+    else:
+        job = Job(
+            work.rules,
+            events,
+            unit=project.unit,
+            until=until,
+            failures=failures,
+            options=options,
+        )
     job.outputs = outputs  # those that are written, and how shards are doing
     if local_cores(master_of(project)):
         # Compiled here, it is said on the terminal; in a worker it would be a long silence.
         for group in job.plan.groups:
             make_ready(flags(type(rule.pattern) for rule in group.rules))
     return job
+
+
+def _native(work: _Work, checkpoint: str, options: dict[str, Any]) -> Job:
+    """The job whose workers read the files themselves; which came when stands by the checkpoint."""
+    from cepheid.spark.files import FilesJob
+
+    project = work.project
+    per_batch = project.input_option.get("maxFilesPerTrigger")
+    return FilesJob(
+        work.rules,
+        work.events.sparkSession,
+        str(project.input),
+        "parquet",
+        stream=True,
+        log=f"{checkpoint}/files",
+        files_per_batch=int(per_batch) if per_batch else None,
+        unit=project.unit,
+        failures=bool(project.failures),
+        options=options,
+    )
 
 
 # --- once over all events --------------------------------------------------------------------
@@ -167,9 +196,9 @@ def _stream(work: _Work) -> None:
     spark, sinks, progress = work.events.sparkSession, work.sinks, work.progress
     changing = {REFUSED} if work.project.changes else set()
     outputs = frozenset({PROGRESS, *changing, *(sink.output for sink in sinks)})
-    found = streamed(_job(work, work.events, outputs))
     with _checkpoint(work.project) as checkpoint:
         check_continued(spark, sinks, checkpoint)
+        found = streamed(_job(work, work.events, outputs, checkpoint))
         heard = _Heard(progress)
         spark.streams.addListener(heard)
         try:

@@ -18,7 +18,7 @@ from cepheid.rules import Rules
 from cepheid.runtime.arrival import Heard
 from cepheid.runtime.engine import Engine, restore
 from cepheid.spark.changes import Units
-from cepheid.spark.messages import CHANGE, EVENTS, HEARD, heard_of, table_of
+from cepheid.spark.messages import CHANGE, EVENTS, HEARD, heard_of, rows_of, table_of
 from cepheid.spark.plan import Group, Plan
 from cepheid.spark.route import has_key
 from cepheid.tables.arrow import Arrow
@@ -34,12 +34,14 @@ _LENGTH = 8
 class Outcome:
     """What came of a batch: composite events as a table of Arrow, late events.
 
-    `refused` are the changes of rules that were not taken, with the reason.
+    `refused` are the changes of rules that were not taken, with the reason; `rows` is how many
+    rows the whole batch had, wherever they went.
     """
 
     composites: Arrow
     late: Table
     refused: tuple[tuple[str, str], ...] = ()
+    rows: int = 0
 
 
 class Shard:
@@ -62,9 +64,10 @@ class Shard:
         changes = [payload for kind, payload in messages if kind == CHANGE]
         refused = tuple(self.units.apply(changes, self.engine, self.group))
         tables = [table_of(payload) for kind, payload in messages if kind == EVENTS]
-        heard = heard_of(payload for kind, payload in messages if kind == HEARD)
-        outcome = self.take_tables(tables, heard)
-        return replace(outcome, refused=refused) if self.is_first else outcome
+        heard = [payload for kind, payload in messages if kind == HEARD]
+        outcome = self.take_tables(tables, heard_of(heard))
+        told = refused if self.is_first else ()
+        return replace(outcome, refused=told, rows=rows_of(heard))
 
     def take_tables(self, tables: Sequence[Table], heard: Heard) -> Outcome:
         """The same for messages that have been read."""

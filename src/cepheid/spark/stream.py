@@ -233,6 +233,7 @@ def _progress(shard: Shard, outcome: Outcome, letters: list[bytes], head: Head) 
     counters = shard.engine.counters
     found = {
         "shard": shard.name,
+        "rows": outcome.rows,
         "composites": outcome.composites.num_rows,
         "late": len(outcome.late),
         "bad": sum(letters_of(letter).num_rows for letter in letters),
