@@ -13,7 +13,7 @@ COMPILE := pip compile pyproject.toml --quiet --universal --python-version 3.11 
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help java demo test test-long bench bench-spark lint format lock clean
+.PHONY: help java demo test test-long test-kill test-cluster bench bench-spark lint format lock clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -25,11 +25,20 @@ demo: $(READY) java ## Find fires: an hour in this process, a day with Spark, ki
 
 test: $(READY) java ## Run all tests, doctests and documentation examples
 	@$(BIN)/python -m cepheid.kernel.ready
-	@$(BIN)/pytest -n $(WORKERS)
+	@$(BIN)/pytest -n $(WORKERS) --dist loadgroup -m "not slow"
 
 test-long: $(READY) ## Run the property tests with 20000 examples each
 	@$(BIN)/python -m cepheid.kernel.ready
 	@CEPHEID_EXAMPLES=20000 $(BIN)/pytest -n $(WORKERS) -m "property"
+
+test-kill: $(READY) java ## Kill drivers and workers of streams, 20 times and more
+	@$(BIN)/python -m cepheid.kernel.ready
+	@$(BIN)/pytest -n0 tests/test_exactly_once.py
+
+test-cluster: $(READY) java ## Run the tests of Spark on Spark Connect and on executors of their own
+	@$(BIN)/python -m cepheid.kernel.ready
+	@CEPHEID_SPARK=connect $(BIN)/pytest -n0 -k "not expects_on_spark" tests/test_spark.py
+	@CEPHEID_SPARK=cluster $(BIN)/pytest -n0 -k "not expects_on_spark" tests/test_spark.py
 
 bench: $(READY) ## Measure the engine on the papers' scenarios, with checked counts
 	@$(BIN)/python -m bench

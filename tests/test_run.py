@@ -31,6 +31,9 @@ from cepheid.spark.session import submit_arguments
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+# One process runs everything that needs Spark.
+pytestmark = pytest.mark.xdist_group("spark")
+
 RULE = """\
 Rule Hot
 define Alarm(area: string, value: double)

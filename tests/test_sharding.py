@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pyarrow as pa  # type: ignore[import-untyped]  # it has no types
 import pytest
@@ -17,8 +19,10 @@ from cepheid.rules import Rules
 from cepheid.runtime.arrival import Heard
 from cepheid.runtime.settings import Settings
 from cepheid.runtime.tabular import Tabular
+from cepheid.spark import manifest
 from cepheid.spark.keys import route_keys
-from cepheid.spark.plan import Plan, plan_rules
+from cepheid.spark.messages import of_heard, of_table
+from cepheid.spark.plan import Plan, Plans, plan_rules
 from cepheid.spark.route import Router, hashes, newest_of, shard_numbers
 from cepheid.spark.shard import Shard, packed, restored, unpacked
 from cepheid.tables.frames import Frame
@@ -162,6 +166,21 @@ def test_a_plan_is_the_same_after_its_way_as_text() -> None:
     assert again.groups[0].rules == plan.groups[0].rules
 
 
+def test_plans_of_thousands_of_rules_go_to_workers_in_less_than_a_megabyte() -> None:
+    texts = [
+        f"Rule R{n} define F(v: int) from S() and each T(v > {n}) within {n + 1} s from S "
+        f"where v = {n}"
+        for n in range(4000)
+    ]
+    rules = cepheid.load("\n".join(texts), language="tesla", limit=1 << 20)
+    plan = plan_rules(rules.rules, rules.schema, Settings(), FORM, shards=2, partitions=2)
+    plans = Plans.single(plan)
+    sent = pickle.dumps(plans)
+    assert len(plans.texts[""]) > 1 << 21
+    assert len(sent) < 1 << 20
+    assert pickle.loads(sent) == plans  # noqa: S301 (what was written above)
+
+
 def test_shards_must_be_a_sensible_number() -> None:
     with pytest.raises(EventError, match="shards must be a number from 1"):
         planned("QUERY Q EVENT A x", "sase", shards=0)
@@ -224,8 +243,30 @@ def test_damaged_state_is_told_with_its_shard() -> None:
         restored(plan, name, snapshot[:-3], [])
     record = packed([(0, b"abc"), (1, b"")])
     assert unpacked(record) == [(0, b"abc"), (1, b"")]
-    with pytest.raises(SnapshotError, match="must hold whole messages"):
+    with pytest.raises(SnapshotError, match=f"state of shard {name}: what is stored must be"):
         restored(plan, name, snapshot, [record[:-14]])
+
+
+def test_every_byte_of_the_state_that_is_changed_or_missing_is_told() -> None:
+    plan = planned("QUERY Q EVENT SEQ(A x, B y) WITHIN 1 hour", "sase")
+    name = plan.groups[0].shards[0]
+    shard = Shard(plan, name)
+    snapshot = shard.snapshot()
+    message = of_table(name, from_events([Event("A", n, n, {"k": "x"}) for n in range(3)]))
+    record = packed([(message.kind, message.payload), (1, of_heard(name, {}, {}).payload)])
+    assert restored(plan, name, snapshot, [record]).engine.counters.received == 3
+    for at in range(0, len(snapshot), 7):
+        for damaged in (_flipped(snapshot, at), snapshot[:at]):
+            with pytest.raises(SnapshotError, match=f"state of shard {name}: "):
+                restored(plan, name, damaged, [])
+    for at in range(len(record)):
+        for damaged in (_flipped(record, at), record[:at], record + b"\0"):
+            with pytest.raises(SnapshotError, match="what is stored must be as it was written"):
+                unpacked(damaged)
+
+
+def _flipped(given: bytes, at: int) -> bytes:
+    return given[:at] + bytes([given[at] ^ 1 << at % 8]) + given[at + 1 :]
 
 
 def test_settings_may_not_change_while_there_is_state() -> None:
@@ -237,6 +278,62 @@ def test_settings_may_not_change_while_there_is_state() -> None:
     other = plan_rules(rules.rules, rules.schema, Settings(delay=5), FORM, shards=4, partitions=4)
     with pytest.raises(SnapshotError, match="delay was 0 and is 5"):
         restored(other, name, snapshot, [])
+    with pytest.raises(SnapshotError, match="delay was 0 and is 5"):
+        Shard(plan, name).settle(other)
+
+
+# --- what may change over a restart --------------------------------------------------------
+
+
+KEYED = "Rule R define F() from S(k=$a) and each T(k=$a) within 1 min from S"
+SINGLE = "Rule {0} define {0}() from {1}() and each T(v > 1) within {2} from {1}"
+
+
+def lasting(*texts: str, shards: int = 2, partitions: int = 2) -> str:
+    rules = cepheid.load("\n".join(texts), language="tesla")
+    spread = {"shards": shards, "partitions": partitions}
+    plan = plan_rules(rules.rules, rules.schema, Settings(), FORM, **spread, lasting=True)
+    return manifest.written(plan)
+
+
+def test_rules_come_and_go_without_moving_the_others() -> None:
+    others = [SINGLE.format(f"A{n}", f"X{n}", "1 min") for n in range(8)]
+    known = lasting(KEYED, *others)
+    for now in (lasting(*others), lasting(others[3]), lasting(KEYED, *reversed(others[1:]))):
+        manifest.checked(known, now)
+        assert manifest.checked(now, now) == now
+    changed = SINGLE.format("A0", "X0", "2 min")
+    manifest.checked(known, lasting(KEYED, changed, *others[1:], SINGLE.format("B", "B", "1 s")))
+
+
+REFUSED = [
+    ([KEYED], {"shards": 3}, "shards of k must be what it was when the checkpoint was writ"),
+    ([KEYED], {"partitions": 5}, "spark.sql.shuffle.partitions must be what it was when"),
+    (
+        [KEYED, "Rule Q define G() from F() and each U() within 1 min from F"],
+        {},
+        "rule R must stay on the shards of k, where its state is; with the other rules",
+    ),
+]
+
+
+@pytest.mark.parametrize(("texts", "options", "message"), REFUSED)
+def test_what_would_lose_state_is_refused(
+    texts: list[str], options: dict[str, int], message: str
+) -> None:
+    with pytest.raises(SnapshotError, match=message):
+        manifest.checked(lasting(KEYED), lasting(*texts, **options))
+
+
+def test_a_rule_that_is_another_may_be_elsewhere() -> None:
+    manifest.checked(lasting(KEYED), lasting(KEYED.replace("k=$a", "j=$a")))
+
+
+def test_rules_that_were_left_out_may_not_come_back_to_their_old_state() -> None:
+    other = SINGLE.format("A", "X", "1 min")
+    without = manifest.checked(lasting(KEYED, other), lasting(other))
+    with pytest.raises(SnapshotError, match="rules by k must have been there at every start"):
+        manifest.checked(without, lasting(KEYED, other))
 
 
 def test_rules_may_change_while_there_is_state() -> None:
@@ -249,8 +346,8 @@ def test_rules_may_change_while_there_is_state() -> None:
         "sase",
         shards=1,
     )
-    assert shard.settle(other.groups[0])
-    assert not shard.settle(other.groups[0])
+    assert shard.settle(other)
+    assert not shard.settle(other)
     events = from_events([Event("B", 2, 2), Event("C", 3, 3), Event("A", 4, 4), Event("C", 5, 5)])
     found = shard.take_tables([events], Heard({None: 5})).composites
     # Q has kept its A; P begins with the A that came after it.

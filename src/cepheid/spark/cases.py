@@ -26,6 +26,7 @@ from cepheid.rules import Rules
 from cepheid.runtime.settings import DEPTH_LIMIT, settings_of
 from cepheid.runtime.tabular import Tabular
 from cepheid.spark import messages
+from cepheid.spark.daemon import STRATEGIES
 from cepheid.spark.encode import Encoder
 from cepheid.spark.frames import in_order, packed, rows
 from cepheid.spark.generate import COMPOSITE, LATE
@@ -70,15 +71,21 @@ class Portion:
 
 def session() -> SparkSession:
     """The session that is there, or a small local one."""
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     from pyspark.sql import SparkSession
 
+    from cepheid.kernel.ready import PATTERNS, flags, written
+
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    os.environ.setdefault(STRATEGIES, written(flags(PATTERNS)))
     builder = SparkSession.builder.master("local[2]").appName("cepheid test")
     settings = {
         "spark.ui.enabled": "false",
         "spark.sql.shuffle.partitions": "2",
         "spark.sql.session.timeZone": "UTC",
+        "spark.ui.showConsoleProgress": "false",
         "spark.log.level": "ERROR",
+        # Workers come with the engine loaded.
+        "spark.python.daemon.module": "cepheid.spark.daemon",
     }
     for name, value in settings.items():
         builder = builder.config(name, value)

@@ -5,7 +5,7 @@ Whatever is wrong is told where the caller stands, not in a worker.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from cepheid.errors import EventError, did_you_mean
@@ -66,7 +66,8 @@ def _require(df: DataFrame, column: str) -> None:
         found = ", ".join(df.columns) or "no column"
         near = did_you_mean(column, df.columns)
         option = "type" if column == "type" else "time"
-        hint = near or f'name the column that holds it: detect(events, {option}="...")'
+        naming = f'name the column that holds it: detect(events, {option}="...")'
+        hint = near if near.startswith("did you mean") else naming
         raise EventError(f"events must have a column {column}; got {found}\n\nhint: {hint}")
 
 
@@ -98,6 +99,10 @@ def union(frames: Mapping[str, DataFrame], time: str) -> DataFrame:
 
 def form_of(schema: StructType, clock: Clock, declared: Schema) -> Tabular:
     """The form of events with the columns of a schema."""
+    _check_names(schema.names)
+    if _KINDS.get(schema["type"].dataType.typeName()) is not Kind.STRING:
+        got = schema["type"].dataType.simpleString()
+        raise EventError(f"column type must hold texts; got {got}")
     times = _times(schema, clock)
     kinds: dict[str, Kind | None] = {}
     for field in schema.fields:
@@ -107,6 +112,19 @@ def form_of(schema: StructType, clock: Clock, declared: Schema) -> Tabular:
     ids = frozenset({kinds["id"]} if kinds.get("id") else ())
     by_type = {type_: dict(kinds) for type_ in declared}
     return Tabular(Frame.ARROW, times, {ANY: dict(kinds), **by_type}, ids)  # type: ignore[arg-type]
+
+
+def _check_names(names: Sequence[str]) -> None:
+    """Spark takes names that differ only in capitals for one."""
+    known: dict[str, str] = {}
+    for name in names:
+        other = known.setdefault(name.lower(), name)
+        if other != name:
+            raise EventError(f"columns {other} and {name} must differ in more than capitals")
+        if names.count(name) > 1:
+            raise EventError(
+                f"column {name} must be there once; it is there {names.count(name)} times"
+            )
 
 
 def _kind(name: str, type_: DataType) -> Kind:
@@ -161,12 +179,17 @@ def output_schema(rules: Rules, form: Tabular, *, failures: bool) -> Arrow:
 
 
 def told_schema(composites: Arrow) -> Arrow:
-    """The columns of everything that is told: composite events, late events, bad rows."""
-    return pa.schema(
-        [
-            pa.field("output", pa.string()),
-            *composites,
-            ("event", pa.string()),
-            ("reason", pa.string()),
-        ]
-    )
+    """The columns of everything that is told: composite events, late events, bad rows.
+
+    Failures have a reason as well, in the same column.
+    """
+    own = [pa.field(name, pa.string()) for name in ("output", "event", "reason")]
+    for field in own:
+        at = composites.get_field_index(field.name)
+        if at >= 0 and (field.name != "reason" or composites.field(at) != field):
+            raise EventError(
+                f'with outputs="all", no rule may give an attribute {field.name}: it is the name '
+                "of a column of its own\n\nhint: rename the attribute in the rule"
+            )
+    rest = [field for field in composites if field.name != "reason"]
+    return pa.schema([own[0], *rest, *own[1:]])

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from cepheid.runtime.arrival import arrival_of
+from cepheid.spark import manifest
 from cepheid.spark.bad import of_letters, refused, split_bad
 from cepheid.spark.messages import Message, merge, of_heard, of_table
 from cepheid.spark.plan import Plan
@@ -27,8 +28,9 @@ CHUNK = 1 << 17
 class Encoder:
     """Reads the rows of one partition; afterwards it knows what was heard in them."""
 
-    def __init__(self, plan: Plan, *, keep_bad: bool) -> None:
+    def __init__(self, plan: Plan, *, keep_bad: bool, streaming: bool = False) -> None:
         self._plan = plan
+        self._streaming = streaming
         self._keep_bad = keep_bad
         self._router = Router(plan)
         settings = plan.settings
@@ -46,6 +48,8 @@ class Encoder:
             yield from self._chunk(chunk)
         for shard in self._plan.shards:
             yield of_heard(shard, self.newest, self.beats, self.rows)
+        if self._streaming:
+            yield of_heard(manifest.KEY, {}, {})
 
     def _chunk(self, chunk: Any) -> Iterator[Message]:  # noqa: ANN401 (a table of Arrow)
         form = self._plan.form

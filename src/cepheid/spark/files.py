@@ -116,7 +116,11 @@ class FilesJob(Job):
         """The events of the files as messages to shards."""
         self.session.dataSource.register(EventFiles)
         reader = self.session.readStream if self.streaming else self.session.read
-        told = {"plan": self.plan.written(), "keep_bad": str(BAD in self.outputs)}
+        told = {
+            "plan": self.plan.written(),
+            "keep_bad": str(BAD in self.outputs),
+            "streaming": str(self.streaming),
+        }
         return reader.format(EventFiles.name()).options(**self._reading, **told).load()
 
 
@@ -201,7 +205,11 @@ class _Reading:
         """The messages of some files."""
         assert isinstance(partition, Files)  # noqa: S101 (Spark gives back what it got)
         plan = Plan.read(self._options["plan"])
-        encoder = Encoder(plan, keep_bad=self._options["keep_bad"] == "True")
+        encoder = Encoder(
+            plan,
+            keep_bad=self._options["keep_bad"] == "True",
+            streaming=self._options["streaming"] == "True",
+        )
         yield from packed(encoder.messages(self._batches(partition.paths, plan)))
 
     def _batches(self, paths: Sequence[str], plan: Plan) -> Iterator[Arrow]:

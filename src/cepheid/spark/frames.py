@@ -93,12 +93,20 @@ class Job:
         self.schema = composites if len(self.outputs) == 1 else told_schema(composites)
         self.partitions = int(self.session.conf.get("spark.sql.shuffle.partitions") or 1)
         spread = {
-            "shards": options.get("shards") or self.partitions,
+            "shards": self.partitions if options.get("shards") is None else options["shards"],
             "partitions": self.partitions,
         }
         if self.changes is None:
             end = None if until is None else form.times.clock.read(until)
-            self.plan = plan_rules(rules.rules, rules.schema, settings, form, until=end, **spread)
+            self.plan = plan_rules(
+                rules.rules,
+                rules.schema,
+                settings,
+                form,
+                until=end,
+                lasting=self.streaming,
+                **spread,
+            )
         else:
             rules, key = open_group(rules, options.get("key"))
             self.plan = plan_open(rules.rules, key, rules.schema, settings, form, **spread)
@@ -143,9 +151,10 @@ class Job:
             # Nothing happens by time alone, so that other events do not even tell the time.
             types = sorted(set().union(*(input_types(rule) for rule in self.rules)))
             df = df.where(F.col("type").isin(types) | F.col("type").isNull())
-        return df.mapInArrow(
-            _encoding(self.plan.written(), keep_bad=BAD in self.outputs), messages.SPARK_SCHEMA
+        encode = _encoding(
+            self.plan.written(), keep_bad=BAD in self.outputs, streaming=self.streaming
         )
+        return df.mapInArrow(encode, messages.SPARK_SCHEMA)
 
     @property
     def plans(self) -> Plans:
@@ -219,9 +228,9 @@ def _waits(rule: Rule) -> bool:
 Batches = Iterator[Arrow]
 
 
-def _encoding(plan: str, *, keep_bad: bool) -> Callable[[Batches], Batches]:
+def _encoding(plan: str, *, keep_bad: bool, streaming: bool) -> Callable[[Batches], Batches]:
     def encode(given: Batches) -> Batches:
-        encoder = Encoder(Plan.read(plan), keep_bad=keep_bad)
+        encoder = Encoder(Plan.read(plan), keep_bad=keep_bad, streaming=streaming)
         yield from packed(encoder.messages(given))
 
     return encode

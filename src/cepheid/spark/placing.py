@@ -17,16 +17,29 @@ _TRIES = 4096
 """How many marks are tried for a name; with more partitions than that, chance does it."""
 
 
-def placed(groups: Sequence[tuple[str, int]], partitions: int) -> list[tuple[str, ...]]:
-    """The names of the shards of groups, given how many each has, in turn over the partitions."""
+def placed(
+    groups: Sequence[tuple[str, int]], partitions: int, *, apart: bool = False
+) -> list[tuple[str, ...]]:
+    """The names of the shards of groups, given how many each has, in turn over the partitions.
+
+    Those of a group that stays `apart` do not depend on what other groups there are.
+    """
     found, wanted = [], 0
     for name, count in groups:
+        if apart:
+            wanted = _number(name)
         names = []
         for number in range(count):
             names.append(_marked(f"{name}/{number}", wanted % partitions, partitions))
             wanted += 1
         found.append(tuple(names))
     return found
+
+
+def _number(name: str) -> int:
+    """The number at the end of a name, or 0."""
+    last = name.rpartition(" ")[2]
+    return int(last) if last.isdecimal() else 0
 
 
 def _marked(name: str, wanted: int, partitions: int) -> str:

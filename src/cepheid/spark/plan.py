@@ -8,6 +8,7 @@ live on one shard each, rules of one shape together, as the engine evaluates the
 from __future__ import annotations
 
 import json
+import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -138,6 +139,14 @@ class Plans:
 
     texts: Mapping[str, str]
 
+    def __getstate__(self) -> bytes:
+        """Compressed: Spark cannot start a stateful operator whose code is beyond a megabyte."""
+        return zlib.compress(json.dumps(dict(self.texts)).encode())
+
+    def __setstate__(self, state: bytes) -> None:
+        """What was compressed."""
+        object.__setattr__(self, "texts", json.loads(zlib.decompress(state)))
+
     @staticmethod
     def single(plan: Plan) -> Plans:
         """One plan alone."""
@@ -168,12 +177,18 @@ def plan_rules(
     shards: int,
     partitions: int,
     until: int | None = None,
+    lasting: bool = False,
 ) -> Plan:
-    """The plan for rules: keyed groups on `shards` shards, of Spark's so many partitions."""
+    """The plan for rules: keyed groups on `shards` shards, of Spark's so many partitions.
+
+    In a `lasting` plan rules are where they are whatever other rules there are, as far as it goes:
+    after a restart their state must be there.
+    """
     if type(shards) is not int or not 1 <= shards <= SHARD_LIMIT:
         raise EventError(f"shards must be a number from 1 to {SHARD_LIMIT}; got {shards!r}")
-    groups = [*_grouped(rules, shards)]
-    names = placed([(group.name, shards if group.key else 1) for group in groups], partitions)
+    groups = [*_grouped(rules, shards, lasting=lasting)]
+    counts = [(group.name, shards if group.key else 1) for group in groups]
+    names = placed(counts, partitions, apart=lasting)
     groups = [replace(group, shards=own) for group, own in zip(groups, names, strict=True)]
     return Plan(tuple(groups), schema, settings, form, until)
 
@@ -230,7 +245,7 @@ def _fixed(key: Mapping[str, str], type_: str) -> str | None:
 # --- which rules stay together -------------------------------------------------------------
 
 
-def _grouped(rules: Sequence[Rule], shards: int) -> Iterator[Group]:
+def _grouped(rules: Sequence[Rule], shards: int, *, lasting: bool) -> Iterator[Group]:
     keyed: list[tuple[RouteKey, list[Rule]]] = []
     alone: dict[str, list[Rule]] = {}
     for together in _connected(rules):
@@ -247,6 +262,9 @@ def _grouped(rules: Sequence[Rule], shards: int) -> Iterator[Group]:
             key.update(own)
             members.extend(together)
     yield from _named((_key_name(key), tuple(members), key) for key, members in keyed)
+    if lasting:
+        yield from _lasting(alone, shards)
+        return
     bins = _binned(list(alone.values()), shards)
     yield from _named((f"rules of {own[0].name}", tuple(own), {}) for own in bins)
 
@@ -264,6 +282,15 @@ def _key_name(key: RouteKey) -> str:
 
 def _agree(one: RouteKey, other: RouteKey) -> bool:
     return all(one.get(type_, name) == name for type_, name in other.items())
+
+
+def _lasting(families: Mapping[str, list[Rule]], shards: int) -> Iterator[Group]:
+    """Families of rules on the shards that their shapes tell, whatever others there are."""
+    bins: dict[int, list[Rule]] = {}
+    for shape, family in families.items():
+        bins.setdefault(zlib.crc32(shape.encode()) % shards, []).extend(family)
+    for number, own in sorted(bins.items()):
+        yield Group(f"rules {number}", tuple(own))
 
 
 def _binned(families: list[list[Rule]], shards: int) -> list[list[Rule]]:

@@ -45,9 +45,7 @@ OPTIONS: dict[str, Option] = {
     "schema": Option("path", "FILE", "a file that declares the event types"),
     "input": Option("path", "PATH", "the events: files, a folder, or kafka://HOST:PORT/TOPIC"),
     "format": Option("choice", "FORMAT", "the format of the events", INPUTS),
-    "reader": Option(
-        "choice", "HOW", "native: parquet past the JVM (stream)", READERS
-    ),
+    "reader": Option("choice", "HOW", "native: parquet past the JVM (stream)", READERS),
     "columns": Option("text", "DDL", 'the columns of the events: "type string, ts timestamp, …"'),
     "input_option": Option("pairs", "KEY=VALUE", "an option of Spark's reader"),
     "time": Option("text", "COLUMN", "the column with the time of an event (ts)"),

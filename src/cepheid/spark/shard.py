@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import struct
+import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -26,8 +27,8 @@ from cepheid.tables.table import Table, concat
 
 _HEAD = struct.Struct("<iq")
 """The kind and the length of a message in a record of the log."""
-_LENGTH = 8
-"""How many bytes tell the length of what precedes an engine in a snapshot."""
+_SEAL = struct.Struct("<qI")
+"""The length and the checksum of what is sealed."""
 
 
 @dataclass(frozen=True)
@@ -50,12 +51,16 @@ class Shard:
     def __init__(
         self, plan: Plan, name: str, engine: Engine | None = None, units: Units | None = None
     ) -> None:
-        self.plan, self.name = plan, name
-        self.group: Group = plan.shards[name]
+        self.name = name
+        self._use(plan)
         self.engine = new_engine(plan, self.group) if engine is None else engine
         self.units = units or Units({"": [rule.name for rule in self.group.rules]})
+
+    def _use(self, plan: Plan) -> None:
+        self.plan = plan
+        self.group: Group = plan.shards[self.name]
         # Events without a key go to all shards; what they make alone is told by the first.
-        self.is_first = self.group.shards[0] == name
+        self.is_first = self.group.shards[0] == self.name
         gaps = self.group.gaps_go_everywhere and not self.is_first
         self._here = partial(has_key, self.group) if gaps else None
 
@@ -78,22 +83,29 @@ class Shard:
 
     def snapshot(self) -> bytes:
         """The state as a whole."""
-        units = json.dumps(self.units.names).encode()
-        return len(units).to_bytes(_LENGTH, "little") + units + self.engine.snapshot()
+        return sealed(json.dumps(self.units.names).encode()) + self.engine.snapshot()
 
     def replay(self, record: bytes) -> None:
         """Take the messages of a record of the log once more."""
         self.take(unpacked(record))
 
-    def settle(self, group: Group) -> bool:
-        """Let the engine have the rules of a group; whether that changed anything.
+    def settle(self, plan: Plan) -> bool:
+        """Go on with a plan; whether that changed anything."""
+        if plan is self.plan:
+            return False
+        _check_settings(plan, self.engine)
+        self._use(plan)
+        return self.take_rules()
+
+    def take_rules(self) -> bool:
+        """Let the engine have the rules of its plan; whether that changed anything.
 
         An open group has the rules that its changes gave it.
         """
-        if group.open:
+        if self.group.open:
             return False
         known = {rule.name: rule for rule in self.engine.rules}
-        wanted = {rule.name: rule for rule in group.rules}
+        wanted = {rule.name: rule for rule in self.group.rules}
         if known == wanted:
             return False
         for name in known.keys() - wanted.keys():
@@ -110,58 +122,73 @@ def new_engine(plan: Plan, group: Group) -> Engine:
 
 
 def restored(plan: Plan, name: str, snapshot: bytes, log: Iterable[bytes]) -> Shard:
-    """A shard as it stood when the last record of the log was written."""
-    size = int.from_bytes(snapshot[:_LENGTH], "little")
+    """A shard as it stood when the last record of the log was written, with the rules of then."""
     try:
-        engine = restore(snapshot[_LENGTH + size :])
-        units = Units(json.loads(snapshot[_LENGTH : _LENGTH + size]))
-    except (SnapshotError, ValueError) as error:
+        names, written = opened(snapshot)
+        shard = Shard(plan, name, restore(written), Units(json.loads(names)))
+        for record in log:
+            shard.replay(record)
+    except SnapshotError as error:
         raise SnapshotError(f"state of shard {name}: {error}") from None
-    _check_settings(plan, name, engine)
-    shard = Shard(plan, name, engine, units)
-    for record in log:
-        shard.replay(record)
+    _check_settings(plan, shard.engine)
     return shard
 
 
-def _check_settings(plan: Plan, name: str, engine: Engine) -> None:
+def _check_settings(plan: Plan, engine: Engine) -> None:
     before, now = engine.settings.state(), plan.settings.state()
-    changed = [
-        key for key in now if now[key] != before[key] and key not in ("limits", "rule_limits")
-    ]
+    changed = [key for key in now if now[key] != before[key]]
     if changed:
         told = "; ".join(f"{key} was {before[key]!r} and is {now[key]!r}" for key in changed)
         raise SnapshotError(
-            f"settings must be those with which the checkpoint was written; {told} "
-            f"(found in the state of shard {name})\n\n"
+            f"settings must be those with which the checkpoint was written; {told}\n\n"
             "hint: start with the old settings, or with a new checkpoint"
         )
 
 
 def packed(messages: Sequence[tuple[int, bytes]]) -> bytes:
     """Messages as a record of the log."""
-    return b"".join(_HEAD.pack(kind, len(payload)) + payload for kind, payload in messages)
+    return sealed(b"".join(_HEAD.pack(kind, len(payload)) + payload for kind, payload in messages))
 
 
 def unpacked(record: bytes) -> list[tuple[int, bytes]]:
     """The messages of a record of the log."""
+    content, rest = opened(record)
+    if rest:
+        raise _damaged("it goes on where it should end")
     found, at = [], 0
-    while at < len(record):
-        if at + _HEAD.size > len(record):
-            raise _cut(len(record))
-        kind, length = _HEAD.unpack_from(record, at)
-        at += _HEAD.size
-        if length < 0 or at + length > len(record):
-            raise _cut(len(record))
-        found.append((kind, record[at : at + length]))
-        at += length
+    while at < len(content):
+        kind, length = _HEAD.unpack_from(content, at)
+        at += _HEAD.size + length
+        found.append((kind, content[at - length : at]))
     return found
 
 
-def _cut(length: int) -> SnapshotError:
+# --- damage ------------------------------------------------------------------------------
+
+
+def sealed(content: bytes) -> bytes:
+    """Bytes that tell when they were changed or cut short."""
+    return _SEAL.pack(len(content), zlib.crc32(content)) + content
+
+
+def opened(given: bytes) -> tuple[bytes, bytes]:
+    """What was sealed, and what comes after it."""
+    if len(given) < _SEAL.size:
+        raise _damaged("its beginning is missing")
+    length, checksum = _SEAL.unpack_from(given)
+    end = _SEAL.size + length
+    if length < 0 or end > len(given):
+        raise _damaged("a part is missing")
+    content = given[_SEAL.size : end]
+    if zlib.crc32(content) != checksum:
+        raise _damaged("its checksum is another")
+    return content, given[end:]
+
+
+def _damaged(how: str) -> SnapshotError:
     return SnapshotError(
-        f"record of a shard's log must hold whole messages; it ends after {length} bytes within one"
-        "\n\nhint: start from an earlier batch of the checkpoint, or with a new one"
+        f"what is stored must be as it was written; {how}\n\n"
+        "hint: start from an earlier batch of the checkpoint, or with a new one"
     )
 
 

@@ -19,11 +19,12 @@ import pandas as pd  # type: ignore[import-untyped]  # it has no types
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
 from cepheid.errors import SnapshotError
+from cepheid.spark import manifest
 from cepheid.spark.bad import letters_of
 from cepheid.spark.changes import change_messages
 from cepheid.spark.generate import BAD, PROGRESS, aligned, batches, marked, told
 from cepheid.spark.messages import BAD as BAD_ROWS
-from cepheid.spark.plan import Group, Plan, Plans
+from cepheid.spark.plan import Plan, Plans
 from cepheid.spark.shard import Outcome, Shard, packed, restored
 from cepheid.tables.arrow import Arrow, pa
 
@@ -86,10 +87,13 @@ def _generating(schema: Arrow) -> Callable[[Iterator[Arrow]], Iterator[Arrow]]:
 
 @dataclass(frozen=True)
 class Head:
-    """What the store knows of a shard: which engine wrote it, for which plan, and how much."""
+    """What the store knows of a shard: which engine wrote it, and how much.
+
+    `about` is empty but under the key of the manifest.
+    """
 
     token: str
-    about: str
+    about: str = ""
     snapshot_bytes: int = 0
     log_bytes: int = 0
     records: int = 0
@@ -131,6 +135,9 @@ class ShardProcessor(StatefulProcessor):
     ) -> Iterator[pd.DataFrame]:
         """Take the messages of a shard in one batch."""
         address = str(key[0])
+        if address == manifest.KEY:
+            self._check_manifest()
+            return
         plan, name = self._plans.of(address)
         messages = [
             (int(kind), bytes(payload))
@@ -146,24 +153,40 @@ class ShardProcessor(StatefulProcessor):
 
     # --- state ---------------------------------------------------------------------------
 
+    def _check_manifest(self) -> None:
+        """Insist that rules are where their state is; see `cepheid.spark.manifest`."""
+        stored, now = self._head.get(), manifest.written(self._plans[""])
+        if stored is not None and stored[1] == now:
+            return
+        about = now if stored is None else manifest.checked(str(stored[1]), now)
+        if stored is None or stored[1] != about:
+            self._head.update(("", about, 0, 0, 0))
+
     def _opened(self, plan: Plan, name: str) -> tuple[Shard, Head, bool]:
         """The shard as the last batch left it, and whether it must be written as a whole."""
-        about = _about(plan.shards[name])
         stored = self._head.get()
         if stored is None:
-            return Shard(plan, name), Head("", about), True
+            return Shard(plan, name), Head(""), True
         head = Head(*stored)
-        _check_about(name, head.about, about)
         shard = _KEPT.pop(head.token, None)
         _AGES.pop(head.token, None)
         if shard is None:
-            shard = self._restored(plan, name)
-        shard.plan = plan
-        return shard, head, shard.settle(plan.shards[name])
+            shard = self._restored(plan, name, head)
+            return shard, head, shard.take_rules()
+        return shard, head, shard.settle(plan)
 
-    def _restored(self, plan: Plan, name: str) -> Shard:
+    def _restored(self, plan: Plan, name: str, head: Head) -> Shard:
         snapshot = b"".join(bytes(piece[0]) for piece in self._snapshot.get())
-        return restored(plan, name, snapshot, (bytes(record[0]) for record in self._log.get()))
+        log = [bytes(record[0]) for record in self._log.get()]
+        wanted = (head.snapshot_bytes, head.records, head.log_bytes)
+        found = (len(snapshot), len(log), sum(map(len, log)))
+        if wanted != found:
+            raise SnapshotError(
+                f"state of shard {name} must be a snapshot of {wanted[0]} bytes and {wanted[1]} "
+                f"records of {wanted[2]} bytes; got {found[0]}, {found[1]} and {found[2]}\n\n"
+                "hint: start from an earlier batch of the checkpoint, or with a new one"
+            )
+        return restored(plan, name, snapshot, log)
 
     def _written(self, shard: Shard, head: Head, record: bytes, *, fresh: bool) -> Head:
         head = replace(
@@ -207,26 +230,6 @@ def _keep(token: str, shard: Shard) -> None:
             _KEPT.pop(known, None)
             _AGES.pop(known)
     _KEPT[token], _AGES[token] = shard, 0
-
-
-def _about(group: Group) -> str:
-    """What may not change while there is state."""
-    return json.dumps({"group": group.name, "key": dict(group.key), "shards": len(group.shards)})
-
-
-def _check_about(name: str, before: str, now: str) -> None:
-    old, new = json.loads(before), json.loads(now)
-    for what in ("shards", "key"):
-        # A rule that is new may look at types that nobody did; the key of others stays.
-        same = old[what] == new[what]
-        if what == "key" and isinstance(old[what], dict):
-            same = all(new[what].get(t, a) == a for t, a in old[what].items())
-        if not same:
-            raise SnapshotError(
-                f"{what} of {old['group']} must be what it was when the checkpoint was written, "
-                f"{old[what]}; got {new[what]} (found in the state of shard {name})\n\n"
-                "hint: start with the old value, or with a new checkpoint"
-            )
 
 
 def _progress(shard: Shard, outcome: Outcome, letters: list[bytes], head: Head) -> Arrow:
