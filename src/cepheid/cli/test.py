@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 import textwrap
+from importlib.util import find_spec
 from pathlib import Path
 
 from cepheid.errors import SpecError
@@ -13,8 +14,12 @@ from cepheid.testing import RUNTIMES, SPARK_RUNTIMES, Result, read_cases, run_ca
 
 def test_command(options: argparse.Namespace) -> int:
     """Run the cases of spec files; 0 when all of them pass."""
-    everywhere = [*RUNTIMES, *SPARK_RUNTIMES]
-    runtimes = everywhere if options.runtime == "all" else [options.runtime]
+    runtimes = _everywhere() if options.runtime == "all" else [options.runtime]
+    if not set(runtimes).isdisjoint(SPARK_RUNTIMES) and not find_spec("pyspark"):
+        print(
+            "error: Spark is not installed\n\nhint: pip install 'cepheid[spark]'", file=sys.stderr
+        )
+        return 2
     try:
         cases = [
             case for path in options.specs for file in _files(path) for case in read_cases(file)
@@ -31,6 +36,11 @@ def test_command(options: argparse.Namespace) -> int:
                 print(_shown(result, runtime))
     print(f"{ran - failed} passed, {failed} failed{_left_out(len(cases) * len(runtimes) - ran)}")
     return 1 if failed or not ran else 0
+
+
+def _everywhere() -> list[str]:
+    """All runtimes that are there."""
+    return [*RUNTIMES, *(SPARK_RUNTIMES if find_spec("pyspark") else ())]
 
 
 def _left_out(count: int) -> str:
