@@ -23,7 +23,7 @@ from cepheid.kernel.columns import Encoder
 from cepheid.kernel.found import Found
 from cepheid.oracle import evaluate
 from cepheid.records import Clock, to_record
-from cepheid.tables import arranging, shares
+from cepheid.tables import arranging
 from cepheid.tables.arrow import pa
 from cepheid.tables.detecting import detect_table
 from cepheid.tables.encode import Encoding
@@ -440,41 +440,6 @@ def test_detect_gives_for_a_table_what_the_oracle_gives(
     assert [plain(row) for row in found] == [
         plain(as_row(record, sorted(names)) if names else record) for record in records
     ]
-
-
-@pytest.mark.property
-@pytest.mark.parametrize("language", RULES)
-@given(data=st.data(), cores=st.integers(2, 3), everywhere=st.booleans())
-def test_work_that_is_divided_among_kernels_gives_the_same(
-    language: str, data: st.DataObject, cores: int, everywhere: bool
-) -> None:
-    drawn = data.draw(st.lists(RULES[language], min_size=1, max_size=3))
-    rules = [
-        replace(rule, name=f"R{at}", output=replace(rule.output, type=f"Out{at}"))
-        for at, rule in enumerate(drawn)
-    ]
-    given_ = data.draw(st.lists(events(), min_size=1, max_size=24))
-    stream = [
-        replace(
-            event,
-            id=at,
-            attributes={**({"k": "xyz"[at % 3]} if everywhere else {}), **event.attributes},
-        )
-        for at, event in enumerate(given_)
-    ]
-    table = together({type_: table_of(stream, type_) for type_ in ("A", "B", "C", "D")})
-    whole, divided = (
-        _detected(rules, table, count, least) for count, least in ((1, shares.LEAST), (cores, 0))
-    )
-    assert divided == whole
-
-
-def _detected(rules: list[Rule], table: Any, cores: int, least: int) -> list[dict[str, Any]]:  # noqa: ANN401
-    clock = Clock.of("us")
-    with patch.object(shares, "LEAST", least), patch.object(shares, "_EVEN", 1.0):
-        found = detect_table(rules, Schema(), table, clock, until=40 * SECOND, cores=cores)
-    rows: list[dict[str, Any]] = found.to_pylist()
-    return rows
 
 
 @pytest.mark.parametrize("cores", [0, -1, True, "2"])

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from typing import Any
+from typing import TypeVar
 
 from cepheid.errors import EventError
 
 MOST = 4
 """More threads than this bring nothing: the parts that only one can do take the rest."""
+
+T = TypeVar("T")
+R = TypeVar("R")
+Spread = Callable[[Callable[[T], R], Iterable[T]], Iterator[R]]
+"""Calls a function with every part, and gives the results in the order of the parts."""
 
 
 def cores_of(given: int | None) -> int:
@@ -34,7 +39,7 @@ def _allowed() -> int:
 
 
 @contextmanager
-def spreading(cores: int) -> Iterator[Callable[..., Iterator[Any]]]:
+def spreading(cores: int) -> Iterator[Callable[[Callable[[T], R], Iterable[T]], Iterator[R]]]:
     """Something like `map` that works on several parts at a time.
 
     >>> with spreading(2) as spread:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -153,21 +153,10 @@ class Kernel:
 
     Rules are numbered in the order in which they are deployed. A rule sees the events that come
     after it was deployed.
-
-    Kernels that run at the same time may share an encoder, so that batches are made once: then
-    `fit` each of them when all rules are deployed. `patterns` are strategies to be compiled in
-    besides those of the rules, where others have them.
     """
 
-    def __init__(
-        self,
-        *,
-        depth_limit: int = 32,
-        failures: bool = False,
-        encoder: Encoder | None = None,
-        patterns: Iterable[type] = (),
-    ) -> None:
-        self.encoder = encoder or Encoder()
+    def __init__(self, *, depth_limit: int = 32, failures: bool = False) -> None:
+        self.encoder = Encoder()
         self.registry = Registry(self.encoder, failures=failures)
         self.compactions = 0
         self._memory = Memory()
@@ -185,7 +174,7 @@ class Kernel:
         self._fed = 0
         self._outgoing: dict[int, int] = {}
         """How much room matches had that were many, by slot."""
-        self._used: set[type] = set(patterns)
+        self._used: set[type] = set()
         self._lateness = Lateness()
         self._ranked = -1
         scalars = [0] * SCALAR_COUNT
@@ -263,11 +252,6 @@ class Kernel:
         self._memory.put(TICK_NEXT, [known.get(type_, NOT_STARTED) for type_ in types])
         self._memory.put(TICK_PERIOD, [period for _, (period, _) in periods])
         self._memory.put(TICK_TYPE, types)
-
-    def fit(self) -> None:
-        """Take note of columns that came by rules of other kernels; and be ready to run."""
-        self._widen()
-        make_ready(self._strategies)
 
     def _widen(self) -> None:
         """Give all rows a cell for every column that rules look at by now."""
