@@ -57,5 +57,5 @@ def _stream(
             if chance.random() < 0.3:
                 snapshot, log = shard.snapshot(), []
             shards[address] = (shard, snapshot, log)
-            for table in told(outcome, None, cases._OUTPUTS):
+            for table in told(outcome, shard.plan.form.times, None, cases._OUTPUTS):
                 cases._add(found, table)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import pickle
 
 import numpy as np
@@ -20,6 +21,7 @@ from cepheid.runtime.arrival import Heard
 from cepheid.runtime.settings import Settings
 from cepheid.runtime.tabular import Tabular
 from cepheid.spark import manifest
+from cepheid.spark.generate import late_texts
 from cepheid.spark.keys import route_keys
 from cepheid.spark.messages import of_heard, of_table
 from cepheid.spark.plan import Plan, Plans, plan_rules
@@ -352,3 +354,11 @@ def test_rules_may_change_while_there_is_state() -> None:
     found = shard.take_tables([events], Heard({None: 5})).composites
     # Q has kept its A; P begins with the A that came after it.
     assert sorted(found.column("rule").to_pylist()) == ["P", "Q"]
+
+
+def test_late_events_are_told_with_their_times_as_they_came() -> None:
+    late = from_events([Event("A", 5_000_000, 5_000_000, {"k": "x", "v": 1.5})])
+    (seconds,) = late_texts(late, Times(Clock.of("s"))).to_pylist()
+    assert json.loads(seconds) == {"type": "A", "ts": 5, "k": "x", "v": 1.5}
+    (moment,) = late_texts(late, Times(Clock(), pa.timestamp("us", "UTC"))).to_pylist()
+    assert json.loads(moment)["ts"].startswith("1970-01-01 00:00:05")

@@ -110,7 +110,7 @@ class Engine:
         return engine
 
     def _begin(self, settings: Settings, schema: Schema, cores: int | None) -> None:
-        self.settings = self._settings = settings
+        self.settings = settings
         self._cores = cores_of(cores)
         self._clock = Clock.of(settings.unit)
         self._schema = schema
@@ -333,7 +333,7 @@ class Engine:
         """How composite events are written; worked out anew when tables or rules change."""
         known = self._known_form
         if known is None or known[0] != tabular:
-            rules, failures = self._matcher.active(), self._settings.failures
+            rules, failures = self._matcher.active(), self.settings.failures
             known = tabular, tabular.form(rules, self._schema, failures=failures)
             self._known_form = known
         return known[1]
@@ -351,7 +351,7 @@ class Engine:
 
     def _is_told(self, portion: Found | Few) -> bool:
         """Failure events that only rules asked for stay inside."""
-        return self._settings.failures or not portion.failure
+        return self.settings.failures or not portion.failure
 
     def subscribe(self, type_: str, callback: Callable[[CompositeEvent], object]) -> Subscription:
         """Call a function with every composite event of a type, as a `CompositeEvent`.
@@ -361,7 +361,7 @@ class Engine:
         then comes out of the call that pushed. Subscriptions are not part of a snapshot.
         """
         known = {rule.output.type for rule in self._matcher.active()}
-        if type_ == FAILURE and not self._settings.failures and FAILURE not in known:
+        if type_ == FAILURE and not self.settings.failures and FAILURE not in known:
             raise EventError(
                 "subscription to Failure needs an engine with failure events\n\n"
                 "hint: rules.engine(failures=True)"
@@ -487,7 +487,7 @@ class Engine:
         intake, waiting = self._intake.state()
         return pack(
             {
-                "settings": self._settings.state(),
+                "settings": self.settings.state(),
                 "schema": {type_: dict(self._schema[type_]) for type_ in self._schema},
                 "intake": intake,
                 "counts": self._counts.state(),
@@ -515,7 +515,7 @@ class Engine:
     def __repr__(self) -> str:
         moment = "nothing" if self.watermark is None else format_time(self.watermark)
         names = self._matcher.numbers
-        return f"<Engine of {len(names)} rules, {self._settings.policy}, at {moment}>"
+        return f"<Engine of {len(names)} rules, {self.settings.policy}, at {moment}>"
 
 
 def restore(snapshot: bytes, *, cores: int | None = None) -> Engine:

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from cepheid.spark.shard import Outcome, late_rows
-from cepheid.tables.arrow import Arrow, pa
+import numpy as np
+
+from cepheid.spark.shard import Outcome
+from cepheid.tables.arrow import Array, Arrow, pa
+from cepheid.tables.json_texts import json_members, json_objects
+from cepheid.tables.table import Table
+from cepheid.tables.times import Times
 
 COMPOSITE, LATE, BAD, REFUSED, PROGRESS = "composite", "late", "bad", "refused", "progress"
 """The outputs: composite events, late events, bad rows, changes of rules that were not taken, and
@@ -27,18 +32,31 @@ def aligned(table: Arrow, schema: Arrow) -> Arrow:
     return pa.Table.from_arrays(columns, schema=schema)
 
 
-def told(outcome: Outcome, schema: Arrow, outputs: frozenset[str]) -> Iterator[Arrow]:
+def told(outcome: Outcome, times: Times, schema: Arrow, outputs: frozenset[str]) -> Iterator[Arrow]:
     """Everything of an outcome that is asked for, as tables with all columns."""
     if COMPOSITE in outputs and outcome.composites.num_rows:
         yield marked(outcome.composites, COMPOSITE, schema)
     if LATE in outputs and len(outcome.late):
-        rows = late_rows(outcome.late)
-        yield marked(pa.table({"event": pa.array(rows, pa.string())}), LATE, schema)
+        yield marked(pa.table({"event": late_texts(outcome.late, times)}), LATE, schema)
     if REFUSED in outputs and outcome.refused:
         names, reasons = (
             pa.array(column, pa.string()) for column in zip(*outcome.refused, strict=True)
         )
         yield marked(pa.table({"event": names, "reason": reasons}), REFUSED, schema)
+
+
+def late_texts(late: Table, times: Times) -> Array:
+    """Late events as JSON texts, with their times in the form in which they came."""
+    columns = [("type", late.types), *_times(late, times), *late.columns]
+    return json_objects([json_members(name, array) for name, array in columns], len(late))
+
+
+def _times(late: Table, times: Times) -> Iterator[tuple[str, Array]]:
+    points = np.array_equal(late.starts, late.ends)
+    spans = {"ts": late.ends} if points else {"start": late.starts, "ts": late.ends}
+    for name, own in spans.items():
+        written = times.write(own)
+        yield name, written if times.type is None else written.cast(pa.string())
 
 
 def marked(table: Arrow, output: str, schema: Arrow) -> Arrow:

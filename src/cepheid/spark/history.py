@@ -40,6 +40,7 @@ class History:
     ) -> Iterator[Arrow]:
         """What is found, portion by portion, and what was no event."""
         heard: list[bytes] = []
+        times = self._shard.plan.form.times
         for message in messages:
             if message.kind == BAD_ROWS:
                 yield marked(letters_of(message.payload), BAD, schema)
@@ -47,11 +48,11 @@ class History:
                 heard.append(message.payload)
             else:
                 if self._rows >= self._enough:
-                    yield from told(self._consumed(message.low), schema, outputs)
+                    yield from told(self._consumed(message.low), times, schema, outputs)
                 self._waiting.append(table_of(message.payload))
                 self._rows += len(self._waiting[-1])
-        yield from told(self._consumed(None), schema, outputs)
-        yield from told(self._closed(heard_of(heard)), schema, outputs)
+        yield from told(self._consumed(None), times, schema, outputs)
+        yield from told(self._closed(heard_of(heard)), times, schema, outputs)
 
     def _consumed(self, low: int | None) -> Outcome:
         """Consume what ends before a time, or everything."""

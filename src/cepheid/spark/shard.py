@@ -190,13 +190,3 @@ def _damaged(how: str) -> SnapshotError:
         f"what is stored must be as it was written; {how}\n\n"
         "hint: start from an earlier batch of the checkpoint, or with a new one"
     )
-
-
-def late_rows(late: Table) -> list[str]:
-    """Late events as JSON texts."""
-    found = []
-    for row in range(len(late)):
-        event = late.event(row)
-        own = {"type": event.type, "ts": event.end, "start": event.start, "id": event.id}
-        found.append(json.dumps({**own, **event.attributes}, default=str))
-    return found

@@ -214,7 +214,8 @@ class ShardProcessor(StatefulProcessor):
     def _found(
         self, address: str, shard: Shard, outcome: Outcome, letters: list[bytes], head: Head
     ) -> Iterator[pd.DataFrame]:
-        tables = list(told(outcome, self._schema, self._outputs))
+        times = shard.plan.form.times
+        tables = list(told(outcome, times, self._schema, self._outputs))
         tables += [marked(letters_of(letter), BAD, self._schema) for letter in letters]
         if PROGRESS in self._outputs:
             tables.append(marked(_progress(shard, outcome, letters, head), PROGRESS, self._schema))
