@@ -14,10 +14,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pyspark.sql import functions as F  # noqa: N812 (everybody calls it so)
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from cepheid.algebra import EventPredicate, Rule, Tree, find, input_types
+from cepheid.algebra import EventPredicate, Rule, Tree, find
 from cepheid.errors import EventError, did_you_mean
 from cepheid.records import Clock
 from cepheid.rules import Rules
@@ -31,6 +30,7 @@ from cepheid.spark.history import history
 from cepheid.spark.messages import Message, batch_of
 from cepheid.spark.options import SparkOptions
 from cepheid.spark.plan import Plan, Plans, plan_open, plan_rules
+from cepheid.spark.sieve import condition, either
 from cepheid.tables.arrow import Arrow
 
 if TYPE_CHECKING:
@@ -149,8 +149,9 @@ class Job:
         df = self.df
         if not self.streaming and not any(_waits(rule) for rule in self.rules):
             # Nothing happens by time alone, so that other events do not even tell the time.
-            types = sorted(set().union(*(input_types(rule) for rule in self.rules)))
-            df = df.where(F.col("type").isin(types) | F.col("type").isNull())
+            parts = [(group.types, group.sieve) for group in self.plan.groups]
+            types = set().union(*(types for types, _ in parts))
+            df = df.where(condition(either(parts), types, df.schema))
         encode = _encoding(
             self.plan.written(), keep_bad=BAD in self.outputs, streaming=self.streaming
         )

@@ -30,8 +30,10 @@ from cepheid.events import Kind, Schema
 from cepheid.kernel.registry import FAILURE
 from cepheid.runtime.settings import Settings
 from cepheid.runtime.tabular import Tabular
+from cepheid.spark import sieve
 from cepheid.spark.keys import RouteKey, carries, is_single, route_keys
 from cepheid.spark.placing import placed
+from cepheid.spark.sieve import Sieve
 
 EVERY = "*"
 """Stands in a key for all types that it does not name."""
@@ -53,6 +55,8 @@ class Group:
     """The names of the shards; one of them where there is no key."""
     open: bool = False
     """Whether rules come and go while the job runs, so that events of all types are needed."""
+    sieve: Sieve = field(default_factory=dict)
+    """What events must fulfil to matter at all."""
 
     @property
     def types(self) -> frozenset[str]:
@@ -103,6 +107,7 @@ class Plan:
                         dict(group.key),
                         group.shards,
                         group.open,
+                        sieve.written(group.sieve),
                     ]
                     for group in self.groups
                 ],
@@ -120,8 +125,15 @@ class Plan:
         head: dict[str, Any] = json.loads(text)
         return Plan(
             tuple(
-                Group(name, tuple(map(decode_rule, rules)), key, tuple(shards), is_open)
-                for name, rules, key, shards, is_open in head["groups"]
+                Group(
+                    name,
+                    tuple(map(decode_rule, rules)),
+                    key,
+                    tuple(shards),
+                    is_open,
+                    sieve.read(passing),
+                )
+                for name, rules, key, shards, is_open, passing in head["groups"]
             ),
             Schema({t: {n: Kind(k) for n, k in own.items()} for t, own in head["schema"].items()}),
             Settings.of_state(head["settings"]),
@@ -189,8 +201,18 @@ def plan_rules(
     groups = [*_grouped(rules, shards, lasting=lasting)]
     counts = [(group.name, shards if group.key else 1) for group in groups]
     names = placed(counts, partitions, apart=lasting)
-    groups = [replace(group, shards=own) for group, own in zip(groups, names, strict=True)]
+    groups = [
+        replace(group, shards=own, sieve=_sieve(group, settings))
+        for group, own in zip(groups, names, strict=True)
+    ]
     return Plan(tuple(groups), schema, settings, form, until)
+
+
+def _sieve(group: Group, settings: Settings) -> Sieve:
+    """What is left out must not be missed: a probable delay is estimated from all events."""
+    if group.wants_all or settings.policy.startswith("probable"):
+        return {}
+    return sieve.sieve_of(group.rules)
 
 
 def plan_open(

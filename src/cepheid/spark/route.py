@@ -1,6 +1,6 @@
 """Routing: which events go to which shards.
 
-An event goes to the groups whose rules look at its type, and within a group to the shard that the
+An event goes to the groups whose rules could use it, and within a group to the shard that the
 value of its key tells. Equal values tell the same shard whatever their kind: 1 and 1.0 are equal.
 """
 
@@ -15,6 +15,7 @@ from cepheid.events import Kind, Value
 from cepheid.identity import FACTORS, SHIFTS
 from cepheid.kernel.hashing import text_hashes
 from cepheid.spark.plan import EVERY, Group, Plan
+from cepheid.spark.sieve import passing
 from cepheid.tables.arrow import Array, Bools, Ints, codes, kind, numbers, pa, present, texts
 from cepheid.tables.table import Table
 
@@ -40,14 +41,14 @@ class Router:
         found, dictionary = codes(table.types)
         names = texts(dictionary)
         for group in self._plan.groups:
-            own = table
             wanted = np.array([self._is_wanted(group, name) for name in names], np.bool_)
-            if not wanted.all():
-                rows = np.flatnonzero(wanted[found])
-                if len(rows) == 0:
-                    continue
-                own = table.take(rows) if len(rows) < len(table) else table
-            yield from _spread(group, own)
+            passed = passing(group.sieve, table)
+            if passed is None and wanted.all():
+                yield from _spread(group, table)
+                continue
+            rows = np.flatnonzero(wanted[found] if passed is None else wanted[found] & passed)
+            if len(rows):
+                yield from _spread(group, table.take(rows) if len(rows) < len(table) else table)
 
     def _is_wanted(self, group: Group, type_: str) -> bool:
         wanted = self._types[group.name]
