@@ -282,17 +282,27 @@ def load(
     """
     report = Report()
     context = Context(_schema(schema), dict(constants or {}))
-    rules: list[Rule] = []
-    texts: list[Source] = []
-    for text, read_as in _sources(source, language, name):
-        rules += read_as.read(text, context, report, limit)
-        texts.append(text)
+    texts = list(_sources(source, language, name))
+    rules = read_texts(texts, context, report, limit)
     if not rules and not report.errors:
-        _report_nothing(source, texts, report)
-    rules = _named(rules)
-    check(rules, context.schema, report)
+        _report_nothing(source, [text for text, _ in texts], report)
     report.fail_on_errors()
     return Rules(tuple(rules), context.schema, tuple(report.warnings))
+
+
+def read_texts(
+    texts: Iterable[tuple[Source, Language]],
+    context: Context,
+    report: Report,
+    limit: int = TEXT_LIMIT,
+) -> list[Rule]:
+    """The rules of texts, checked together; what is wrong is reported."""
+    rules: list[Rule] = []
+    for text, language in texts:
+        rules += language.read(text, context, report, limit)
+    rules = _named(rules)
+    check(rules, context.schema, report)
+    return rules
 
 
 def _report_nothing(

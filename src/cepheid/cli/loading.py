@@ -4,9 +4,20 @@ from __future__ import annotations
 
 import argparse
 import sys
+from pathlib import Path
 
 from cepheid.errors import CepheidError, RuleError
+from cepheid.languages import LANGUAGES
 from cepheid.rules import Rules, load
+
+
+def add_rules(command: argparse.ArgumentParser, *, needed: bool = True) -> None:
+    """The arguments that name rules."""
+    command.add_argument(
+        "rules", nargs="+" if needed else "*", type=Path, metavar="RULES", help="files or folders"
+    )
+    command.add_argument("--language", choices=list(LANGUAGES), help="instead of the file's ending")
+    command.add_argument("--schema", type=Path, help="a file that declares the event types")
 
 
 def loaded(options: argparse.Namespace) -> Rules | None:
@@ -25,6 +36,7 @@ def loaded(options: argparse.Namespace) -> Rules | None:
     return None
 
 
-def count(number: int, noun: str) -> str:
+def count(number: int, noun: str, *, separated: bool = False) -> str:
     """A number with its noun, which is in the plural unless there is one."""
-    return f"{number} {noun}{'' if number == 1 else 's'}"
+    shown = f"{number:,}" if separated else str(number)
+    return f"{shown} {noun}{'' if number == 1 else 's'}"

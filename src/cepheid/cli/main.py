@@ -9,20 +9,17 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from cepheid.cli.check import check_command
+from cepheid.cli.backtest import add_backtest
+from cepheid.cli.check import add_check
+from cepheid.cli.completion import add_completion
 from cepheid.cli.explain import FORMATS, explain_command
+from cepheid.cli.language_server import add_language_server
+from cepheid.cli.loading import add_rules
+from cepheid.cli.new import add_new
 from cepheid.cli.run import RUN_HELP, add_run_arguments
 from cepheid.cli.test import test_command
-from cepheid.languages import LANGUAGES
 from cepheid.testing import RUNTIMES, SPARK_RUNTIMES
 
-_CHECK_HELP = """\
-examples:
-  cepheid check fire.tesla              one file, its language by its ending
-  cepheid check rules/                  every rule file below a folder
-  cepheid check q.txt --language sase   a file with another ending
-  cepheid check rules/ --schema events.schema
-"""
 _EXPLAIN_HELP = """\
 examples:
   cepheid explain fire.tesla                             automata and plans as text
@@ -58,22 +55,15 @@ def _parser() -> argparse.ArgumentParser:
     version = importlib.metadata.version("cepheid")
     parser.add_argument("--version", action="version", version=f"cepheid {version}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    _add_check(commands)
+    add_new(commands)
+    add_check(commands)
     _add_explain(commands)
     _add_test(commands)
     _add_run(commands)
+    add_backtest(commands)
+    add_language_server(commands)
+    add_completion(commands)
     return parser
-
-
-def _add_check(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    command = commands.add_parser(
-        "check",
-        help="read rules and tell what is wrong with them",
-        epilog=_CHECK_HELP,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    _add_rules(command)
-    command.set_defaults(run=check_command)
 
 
 def _add_explain(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -83,19 +73,13 @@ def _add_explain(commands: argparse._SubParsersAction[argparse.ArgumentParser]) 
         epilog=_EXPLAIN_HELP,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    _add_rules(command)
+    add_rules(command)
     command.add_argument("--format", choices=list(FORMATS), default="text")
     command.add_argument("--rule", metavar="NAME", help="this rule only")
     command.add_argument(
         "--shards", type=int, metavar="N", help="also how a job on Spark with N shards is laid out"
     )
     command.set_defaults(run=explain_command)
-
-
-def _add_rules(command: argparse.ArgumentParser) -> None:
-    command.add_argument("rules", nargs="+", type=Path, metavar="RULES", help="files or folders")
-    command.add_argument("--language", choices=list(LANGUAGES), help="instead of the file's ending")
-    command.add_argument("--schema", type=Path, help="a file that declares the event types")
 
 
 def _add_test(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:

@@ -403,6 +403,12 @@ class Engine:
             compactions=kernel.compactions,
         )
 
+    @property
+    def held(self) -> dict[str, tuple[int, int]]:
+        """By rule, how many events are kept for it now, and how much was begun and is undecided."""
+        kernel = self._matcher.kernel
+        return {name: kernel.held(number) for name, number in self._matcher.numbers.items()}
+
     # --- rules ---------------------------------------------------------------
 
     @property
