@@ -17,7 +17,7 @@ FORMATS = ("parquet", "csv", "json")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def add_history(command: argparse.ArgumentParser, flag: str = "--input") -> None:
+def add_history(command: argparse._ActionsContainer, flag: str = "--input") -> None:
     """The options that say where events are and how they are to be read."""
     command.add_argument(
         flag,

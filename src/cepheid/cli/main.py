@@ -7,7 +7,6 @@ import importlib.metadata
 import io
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 
 from cepheid.cli.backtest import add_backtest
 from cepheid.cli.check import add_check
@@ -17,19 +16,13 @@ from cepheid.cli.language_server import add_language_server
 from cepheid.cli.loading import add_rules
 from cepheid.cli.new import add_new
 from cepheid.cli.run import RUN_HELP, add_run_arguments
-from cepheid.cli.test import test_command
-from cepheid.testing import RUNTIMES, SPARK_RUNTIMES
+from cepheid.cli.test import add_test
 
 _EXPLAIN_HELP = """\
 examples:
   cepheid explain fire.tesla                             automata and plans as text
   cepheid explain rules/ --rule R1                       one rule only
   cepheid explain rules/ --format svg > rules.svg        a picture
-"""
-_TEST_HELP = """\
-examples:
-  cepheid test fire.test                the cases of a spec file
-  cepheid test tests/ --runtime all     every *.test below a folder, on every runtime
 """
 
 
@@ -58,7 +51,7 @@ def _parser() -> argparse.ArgumentParser:
     add_new(commands)
     add_check(commands)
     _add_explain(commands)
-    _add_test(commands)
+    add_test(commands)
     _add_run(commands)
     add_backtest(commands)
     add_language_server(commands)
@@ -80,18 +73,6 @@ def _add_explain(commands: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "--shards", type=int, metavar="N", help="also how a job on Spark with N shards is laid out"
     )
     command.set_defaults(run=explain_command)
-
-
-def _add_test(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    command = commands.add_parser(
-        "test",
-        help="run spec files: rules with events and what they must give",
-        epilog=_TEST_HELP,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    command.add_argument("specs", nargs="+", type=Path, metavar="SPEC", help="files or folders")
-    command.add_argument("--runtime", choices=[*RUNTIMES, *SPARK_RUNTIMES, "all"], default="oracle")
-    command.set_defaults(run=test_command)
 
 
 def _add_run(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:

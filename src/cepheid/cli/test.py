@@ -8,12 +8,41 @@ import textwrap
 from importlib.util import find_spec
 from pathlib import Path
 
+from cepheid.cli.capture import add_capture, capture_command
 from cepheid.errors import SpecError
 from cepheid.testing import RUNTIMES, SPARK_RUNTIMES, Result, read_cases, run_cases
+
+TEST_HELP = """\
+examples:
+  cepheid test fire.test                the cases of a spec file
+  cepheid test tests/ --runtime all     every *.test below a folder, on every runtime
+
+  make a case from real data, checked before it is written:
+  cepheid test --capture fire.tesla --events day.parquet --match 1 --rule R1 --to fire.test
+  cepheid test --capture fire.tesla --events day.parquet --id 11aa4f2a >> fire.test
+  cepheid test --capture fire.tesla --events day.parquet --rule R1 --key area=A1 \\
+      --around "2026-07-01 12:20"       what the rule finds there, or that it finds nothing
+"""
+
+
+def add_test(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """The command and its arguments."""
+    command = commands.add_parser(
+        "test",
+        help="run spec files: rules with events and what they must give",
+        epilog=TEST_HELP,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    command.add_argument("specs", nargs="+", type=Path, metavar="SPEC", help="files or folders")
+    command.add_argument("--runtime", choices=[*RUNTIMES, *SPARK_RUNTIMES, "all"], default="oracle")
+    add_capture(command)
+    command.set_defaults(run=test_command)
 
 
 def test_command(options: argparse.Namespace) -> int:
     """Run the cases of spec files; 0 when all of them pass."""
+    if options.capture:
+        return capture_command(options)
     runtimes = _everywhere() if options.runtime == "all" else [options.runtime]
     if not set(runtimes).isdisjoint(SPARK_RUNTIMES) and not find_spec("pyspark"):
         print(

@@ -22,6 +22,7 @@ from cepheid.automaton.plan import plan_of
 from cepheid.rules import Rules
 from cepheid.runtime.engine import Engine
 from cepheid.tables.arrow import Arrow, Ints, pa, pc
+from cepheid.tables.times import in_microseconds
 
 PORTION = 1 << 16
 """The most events that go in together."""
@@ -150,7 +151,7 @@ def backtest(
     >>> result.events, result.found, result.findings["AB"].longest
     (3, 1, 1000000)
     """
-    table, counts = _in_microseconds(events, unit)
+    table, counts = in_microseconds(events, unit)
     table = table.sort_by("ts") if len(table) else table
     times: Ints = table["ts"].to_numpy()
     result = Backtest(
@@ -209,23 +210,6 @@ def _end(engine: Engine, result: Backtest, until: int | None) -> None:
 
 
 # --- events ---------------------------------------------------------------------------------
-
-
-def _in_microseconds(events: Arrow, unit: str | None) -> tuple[Arrow, bool]:
-    """The table with its times as counts of microseconds, which sort and subtract as they are."""
-    from cepheid.records import Clock
-    from cepheid.tables.times import Times
-
-    clock = Clock.of(unit)
-    times = None
-    for name in ("ts", "start"):
-        if name in events.column_names:
-            column = events[name].combine_chunks()
-            times = times or Times.of(column, clock)
-            found, there = times.read(column, name)
-            array = pa.array(found, mask=None if there is None else ~there)
-            events = events.set_column(events.column_names.index(name), name, array)
-    return events, times is not None and times.type is None
 
 
 def _types(table: Arrow) -> Counter[str]:

@@ -14,7 +14,7 @@ import numpy as np
 from cepheid.algebra import EventPredicate, Rule, Tree, find
 from cepheid.errors import EventError
 from cepheid.records import Clock
-from cepheid.tables.arrow import Array, Bools, Ints, numbers, pa, present
+from cepheid.tables.arrow import Array, Arrow, Bools, Ints, numbers, pa, present
 from cepheid.units import TIME_MAX
 
 _SIZES = {"s": 1_000_000, "ms": 1_000, "us": 1}
@@ -95,6 +95,20 @@ class Times:
                 "\n\nhint: convert column ts to microseconds"
             )
         return pa.array(times * _NANOSECONDS).view(self.type)
+
+
+def in_microseconds(events: Arrow, unit: str | None) -> tuple[Arrow, bool]:
+    """The table with its times as counts of microseconds, which sort and subtract as they are."""
+    clock = Clock.of(unit)
+    times: Times | None = None
+    for name in ("ts", "start"):
+        if name in events.column_names:
+            column = events[name].combine_chunks()
+            times = times or Times.of(column, clock)
+            found, there = times.read(column, name)
+            array = pa.array(found, mask=None if there is None else ~there)
+            events = events.set_column(events.column_names.index(name), name, array)
+    return events, times is not None and times.type is None
 
 
 def _advice(column: Array) -> str:
