@@ -25,6 +25,7 @@ from cepheid.rules import Rules, load
 if TYPE_CHECKING:
     from cepheid.runtime.counters import Counters
     from cepheid.runtime.engine import Engine, restore
+    from cepheid.runtime.queue import InputQueue, QueueCounters
     from cepheid.runtime.settings import Limits
 
 __version__ = "0.1.0"
@@ -32,7 +33,9 @@ __version__ = "0.1.0"
 _LATER = {
     "Counters": "cepheid.runtime.counters",
     "Engine": "cepheid.runtime.engine",
+    "InputQueue": "cepheid.runtime.queue",
     "Limits": "cepheid.runtime.settings",
+    "QueueCounters": "cepheid.runtime.queue",
     "restore": "cepheid.runtime.engine",
 }
 """Names of the engine, which brings large libraries: imported when they are first asked for."""
@@ -52,11 +55,13 @@ __all__ = [
     "Engine",
     "Event",
     "EventError",
+    "InputQueue",
     "Interval",
     "Kind",
     "LimitError",
     "Limits",
     "Problem",
+    "QueueCounters",
     "RuleError",
     "Rules",
     "Schema",

@@ -32,6 +32,7 @@ from cepheid.runtime.arrival import NEVER, Heard
 from cepheid.runtime.counters import Counters, Counts
 from cepheid.runtime.intake import Intake
 from cepheid.runtime.matcher import Here, Matcher
+from cepheid.runtime.queue import QUEUE_SIZE, Full, InputQueue
 from cepheid.runtime.settings import (
     DEPTH_LIMIT,
     LATE_LIMIT,
@@ -352,6 +353,25 @@ class Engine:
     def _is_told(self, portion: Found | Few) -> bool:
         """Failure events that only rules asked for stay inside."""
         return self.settings.failures or not portion.failure
+
+    def queue(self, size: int = QUEUE_SIZE, full: Full = "block") -> InputQueue:
+        """A bounded queue of events, from which the engine takes them in a thread of its own.
+
+        When `size` events wait, another one is let in as room comes (`"block"`), is dropped
+        (`"drop newest"`), or takes the place of the oldest (`"drop oldest"`).
+        """
+        self._require_open()
+        return InputQueue(self, size, full)
+
+    @property
+    def clock(self) -> Clock:
+        """How times of dictionaries and tables are read."""
+        return self._clock
+
+    @property
+    def schema(self) -> Schema:
+        """The attributes that events are declared to have."""
+        return self._schema
 
     def subscribe(self, type_: str, callback: Callable[[CompositeEvent], object]) -> Subscription:
         """Call a function with every composite event of a type, as a `CompositeEvent`.
