@@ -57,7 +57,7 @@ class InputQueue:
     >>> with engine.queue(size=100, full="drop oldest") as queue:
     ...     for event in ({"type": "A", "ts": 1}, {"type": "B", "ts": 2}):
     ...         _ = queue.offer(event)
-    AB@[1,2]()
+    AB@[1,2]
     >>> queue.counters.taken, queue.counters.dropped
     (2, 0)
     """

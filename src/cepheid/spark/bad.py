@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from cepheid.errors import EventError
-from cepheid.spark.messages import BAD, SOONEST, Message
+from cepheid.spark.messages import LETTERS, SOONEST, Message
 from cepheid.tables.arrow import Array, Arrow, Bools, pa, present
 from cepheid.tables.times import Times
 from cepheid.units import TIME_MAX
@@ -75,7 +75,7 @@ def of_letters(shard: str, letters: Any) -> Message:  # noqa: ANN401 (a table of
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, SCHEMA) as stream:
         stream.write_table(letters)
-    return Message(shard, BAD, SOONEST, sink.getvalue().to_pybytes())
+    return Message(shard, LETTERS, SOONEST, sink.getvalue().to_pybytes())
 
 
 def letters_of(payload: bytes) -> Arrow:

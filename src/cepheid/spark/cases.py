@@ -27,7 +27,7 @@ from cepheid.runtime.settings import DEPTH_LIMIT, settings_of
 from cepheid.runtime.tabular import Tabular
 from cepheid.spark import messages
 from cepheid.spark.daemon import STRATEGIES
-from cepheid.spark.encode import Encoder
+from cepheid.spark.encode import Sender
 from cepheid.spark.frames import in_order, packed, rows
 from cepheid.spark.generate import COMPOSITE, LATE
 from cepheid.spark.history import history
@@ -227,13 +227,13 @@ def _encoding(plans: Plans) -> Callable[[Iterator[Arrow]], Iterator[Arrow]]:
 def _messages(plans: Plans, batch: Arrow) -> Iterator[Message]:
     for row in batch.to_pylist():
         name, plan = row["plan"], plans[row["plan"]]
-        encoder = Encoder(plan, keep_bad=False)
+        sender = Sender(plan, keep_bad=False)
         if row["events"] is not None:
-            for message in encoder.route(table_of(row["events"])):
+            for message in sender.route(table_of(row["events"])):
                 yield replace(message, shard=plans.address(name, message.shard))
         beats: Newest = {} if row["beat"] is None else {None: row["beat"] + plan.settings.delay}
         for shard in plan.shards:
-            yield of_heard(plans.address(name, shard), encoder.newest, beats)
+            yield of_heard(plans.address(name, shard), sender.newest, beats)
 
 
 def _matching(plans: Plans) -> Callable[[Iterator[Arrow]], Iterator[Arrow]]:

@@ -25,7 +25,7 @@ CHUNK = 1 << 17
 """How many rows are read before they are routed; Spark hands over ten thousand at a time."""
 
 
-class Encoder:
+class Sender:
     """Reads the rows of one partition; afterwards it knows what was heard in them."""
 
     def __init__(self, plan: Plan, *, keep_bad: bool, streaming: bool = False) -> None:

@@ -32,7 +32,7 @@ from pyspark.sql.streaming.datasource import (
 from cepheid.errors import EventError
 from cepheid.rules import Rules
 from cepheid.spark import messages
-from cepheid.spark.encode import Encoder
+from cepheid.spark.encode import Sender
 from cepheid.spark.frames import Job, finite, packed
 from cepheid.spark.generate import BAD
 from cepheid.spark.plan import Plan
@@ -205,12 +205,12 @@ class _Reading:
         """The messages of some files."""
         assert isinstance(partition, Files)  # noqa: S101 (Spark gives back what it got)
         plan = Plan.read(self._options["plan"])
-        encoder = Encoder(
+        sender = Sender(
             plan,
             keep_bad=self._options["keep_bad"] == "True",
             streaming=self._options["streaming"] == "True",
         )
-        yield from packed(encoder.messages(self._batches(partition.paths, plan)))
+        yield from packed(sender.messages(self._batches(partition.paths, plan)))
 
     def _batches(self, paths: Sequence[str], plan: Plan) -> Iterator[Arrow]:
         options = self._options

@@ -24,7 +24,7 @@ from cepheid.runtime.settings import DEPTH_LIMIT, Settings, settings_of
 from cepheid.spark import messages
 from cepheid.spark.changes import open_group
 from cepheid.spark.columns import form_of, named, output_schema, told_schema, union
-from cepheid.spark.encode import Encoder
+from cepheid.spark.encode import Sender
 from cepheid.spark.generate import BAD, COMPOSITE, LATE, REFUSED, batches
 from cepheid.spark.history import history
 from cepheid.spark.messages import Message, batch_of
@@ -231,8 +231,8 @@ Batches = Iterator[Arrow]
 
 def _encoding(plan: str, *, keep_bad: bool, streaming: bool) -> Callable[[Batches], Batches]:
     def encode(given: Batches) -> Batches:
-        encoder = Encoder(Plan.read(plan), keep_bad=keep_bad, streaming=streaming)
-        yield from packed(encoder.messages(given))
+        sender = Sender(Plan.read(plan), keep_bad=keep_bad, streaming=streaming)
+        yield from packed(sender.messages(given))
 
     return encode
 

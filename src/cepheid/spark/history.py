@@ -14,8 +14,7 @@ import numpy as np
 from cepheid.runtime.arrival import NEVER, Heard
 from cepheid.spark.bad import letters_of
 from cepheid.spark.generate import BAD, marked, told
-from cepheid.spark.messages import BAD as BAD_ROWS
-from cepheid.spark.messages import HEARD, Message, heard_of, table_of
+from cepheid.spark.messages import HEARD, LETTERS, Message, heard_of, table_of
 from cepheid.spark.plan import Plan, Plans
 from cepheid.spark.route import Newest
 from cepheid.spark.shard import Outcome, Shard
@@ -42,7 +41,7 @@ class History:
         heard: list[bytes] = []
         times = self._shard.plan.form.times
         for message in messages:
-            if message.kind == BAD_ROWS:
+            if message.kind == LETTERS:
                 yield marked(letters_of(message.payload), BAD, schema)
             elif message.kind == HEARD:
                 heard.append(message.payload)

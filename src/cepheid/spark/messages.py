@@ -19,7 +19,7 @@ from cepheid.spark.route import Newest
 from cepheid.tables.arrow import Arrow, pa
 from cepheid.tables.table import Table
 
-EVENTS, HEARD, BAD, CHANGE = range(4)
+EVENTS, HEARD, LETTERS, CHANGE = range(4)
 """What a message holds: events, the newest times of all events, rows that are no events, and
 changes of rules."""
 SOONEST = -(2**63)

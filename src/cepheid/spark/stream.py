@@ -18,7 +18,7 @@ from cepheid.spark import manifest
 from cepheid.spark.bad import letters_of
 from cepheid.spark.changes import change_messages
 from cepheid.spark.generate import BAD, PROGRESS, aligned, batches, marked, told
-from cepheid.spark.messages import BAD as BAD_ROWS
+from cepheid.spark.messages import LETTERS
 from cepheid.spark.plan import Plans
 from cepheid.spark.shard import Outcome, Shard, packed
 from cepheid.spark.state import Head, State
@@ -104,8 +104,8 @@ class ShardProcessor(StatefulProcessor):
             for kind, payload in zip(frame["kind"], frame["payload"], strict=True)
         ]
         shard, head, fresh = self._state.shard(plan, name)
-        letters = [payload for kind, payload in messages if kind == BAD_ROWS]
-        record = packed([(kind, payload) for kind, payload in messages if kind != BAD_ROWS])
+        letters = [payload for kind, payload in messages if kind == LETTERS]
+        record = packed([(kind, payload) for kind, payload in messages if kind != LETTERS])
         outcome = shard.take(messages)
         head = self._state.write(shard, head, record, fresh=fresh)
         yield from self._found(address, shard, outcome, letters, head)
