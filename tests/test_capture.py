@@ -15,7 +15,7 @@ from cepheid.literals import format_event
 from cepheid.testing import Case, read_cases, run_case
 from tests.cases import SPEC
 
-EVERY = 7
+EVERY = 12
 """Of the specification, each so many-th case is captured again."""
 
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import argparse
 import os
+import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import cepheid
+from cepheid.cli.main import parser
 from tests.cases import SPEC
 
 RULE = "Rule Hot\ndefine Alarm(area: string)\nfrom Temp(value > 45)\nwhere area = Temp.area\n"
@@ -57,11 +61,33 @@ def test_help_lists_the_commands() -> None:
     assert "test" in done.stdout
 
 
-@pytest.mark.parametrize("command", ["check", "test"])
-def test_help_of_a_command_shows_examples(command: str) -> None:
-    done = run(command, "--help")
-    assert done.returncode == 0
-    assert "examples:" in done.stdout
+def commands() -> dict[str, argparse.ArgumentParser]:
+    (found,) = (a for a in parser()._actions if isinstance(a, argparse._SubParsersAction))
+    return dict(found.choices)
+
+
+def shown(text: str) -> list[list[str]]:
+    """The commands of an example's lines, without what is said beside them or in pipes."""
+    joined = re.sub(r"\\\n\s*", " ", text)
+    lines = re.findall(r"^  (?:source <\()?cepheid (.*)$", joined, re.MULTILINE)
+    return [shlex.split(re.split(r"\s{2,}|[>|)]", line)[0]) for line in lines]
+
+
+@pytest.mark.parametrize("command", commands())
+def test_help_of_a_command_shows_examples_that_can_be_run(command: str) -> None:
+    epilog = commands()[command].epilog or ""
+    assert epilog.startswith("examples:\n")
+    examples = shown(epilog)
+    assert command in {words[0] for words in examples}
+    for words in examples:
+        parser().parse_args(words)
+
+
+def test_help_shows_how_to_begin() -> None:
+    examples = shown(parser().epilog or "")
+    assert [words[0] for words in examples] == ["new", "test", "backtest", "explain"]
+    for words in examples:
+        parser().parse_args(words)
 
 
 def test_version_is_that_of_the_package() -> None:

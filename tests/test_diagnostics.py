@@ -150,6 +150,7 @@ class Editor:
             stdout=subprocess.PIPE,
         )
         self._number = 0
+        self._opened: set[str] = set()
 
     def send(self, message: Message) -> None:
         assert self.server.stdin is not None
@@ -181,6 +182,7 @@ class Editor:
         return found
 
     def open(self, file: Path, text: str) -> list[Message]:
+        self._opened.add(file.as_uri())
         document = {"uri": file.as_uri(), "languageId": "x", "version": 1, "text": text}
         self.tell("textDocument/didOpen", textDocument=document)
         return self.problems()
@@ -190,9 +192,22 @@ class Editor:
         self.tell("textDocument/didChange", textDocument=document, contentChanges=[{"text": text}])
         return self.problems()
 
+    def close(self) -> None:
+        for uri in sorted(self._opened):
+            self.tell("textDocument/didClose", textDocument={"uri": uri})
+            assert self.problems() == []
+        self._opened.clear()
+
+
+@pytest.fixture
+def editor(running: Editor) -> Iterator[Editor]:
+    """An editor with nothing open."""
+    yield running
+    running.close()
+
 
 @pytest.fixture(scope="module")
-def editor() -> Iterator[Editor]:
+def running() -> Iterator[Editor]:
     one = Editor()
     yield one
     assert one.ask("shutdown")["result"] is None
@@ -224,8 +239,7 @@ def test_problems_come_while_a_rule_is_written_and_go_when_it_is_right(
     assert editor.change(file, GOOD) == []
     assert editor.change(file, "") == []
     assert editor.change(file, BAD) != []
-    editor.tell("textDocument/didClose", textDocument={"uri": file.as_uri()})
-    assert editor.problems() == []
+    editor.close()
 
 
 def test_hover_explains_the_rule_under_the_cursor(editor: Editor, tmp_path: Path) -> None:
@@ -260,6 +274,25 @@ def test_spec_files_are_run(editor: Editor, tmp_path: Path) -> None:
     assert editor.open(file, CASE) == []
     (problem,) = editor.change(file, CASE.replace("Alarm@1", "Alarm@2"))
     assert problem["code"] == "FAILED"
+
+
+def test_many_cases_are_run_when_they_are_saved(editor: Editor, tmp_path: Path) -> None:
+    file = tmp_path / "many.test"
+    many = "---\n".join([CASE] * 25)
+    assert editor.open(file, many) == []
+    assert editor.change(file, many.replace("Alarm@1", "Alarm@2")) == []
+    editor.tell("textDocument/didSave", textDocument={"uri": file.as_uri()})
+    assert len(editor.problems()) == 25
+
+
+def test_a_message_that_breaks_something_is_told_and_survived(
+    editor: Editor, tmp_path: Path
+) -> None:
+    editor.tell("textDocument/didOpen", textDocument=7)
+    told = editor.receive()
+    assert told["method"] == "window/logMessage"
+    assert "textDocument/didOpen failed" in told["params"]["message"]
+    assert editor.open(tmp_path / "hot.tesla", GOOD) == []
 
 
 def test_messages_that_make_no_sense_end_nothing(editor: Editor, tmp_path: Path) -> None:

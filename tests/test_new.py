@@ -51,6 +51,14 @@ def test_the_next_steps_work_as_typed(
     assert "0 composite events" not in told
 
 
+def test_the_documentation_shows_what_is_printed(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    main(["new", "fire"])
+    page = (ROOT / "docs" / "command-line.md").read_text("utf-8")
+    assert f"$ cepheid new fire\n{capsys.readouterr().out}" in page
+
+
 @pytest.mark.parametrize("language", languages())
 def test_the_tests_of_a_project_are_of_its_rule_and_its_schema(language: str, here: Path) -> None:
     main(["new", "made", "--language", language])

@@ -38,6 +38,8 @@ Editors: name it as the server for *.tesla, *.sase, *.laipl, *.ce and *.test; se
 """
 _SEVERITIES = {"error": 1, "warning": 2, "note": 3}
 _METHOD_NOT_FOUND, _INVALID = -32601, -32600
+_FEW_CASES = 20
+"""So many cases of a spec file are run with every change, more when it is opened or saved."""
 _LARGEST = 64 << 20
 """The longest message that is read, in bytes."""
 
@@ -85,7 +87,11 @@ class LanguageServer:
         while (message := self._read()) is not None:
             if message.get("method") == "exit":
                 break
-            self._take(message)
+            try:
+                self._take(message)
+            except Exception as error:
+                # An editor is not left alone because of one text that nobody thought of.
+                self._say(f"{message.get('method')} failed: {type(error).__name__}: {error}")
         return 0 if self._asked_to_end else 1
 
     # --- messages ---------------------------------------------------------------------------
@@ -109,6 +115,10 @@ class LanguageServer:
         body = json.dumps({"jsonrpc": "2.0", **message}).encode()
         self._outgoing.write(b"Content-Length: %d\r\n\r\n%b" % (len(body), body))
         self._outgoing.flush()
+
+    def _say(self, text: str) -> None:
+        params = {"type": 1, "message": f"cepheid: {text}"}
+        self._write({"method": "window/logMessage", "params": params})
 
     def _take(self, message: Message) -> None:
         method, number = str(message.get("method", "")), message.get("id")
@@ -143,7 +153,7 @@ class LanguageServer:
 
     def _opened(self, given: Message) -> None:
         document = given.get("textDocument", {})
-        self._keep(document.get("uri"), document.get("text"))
+        self._keep(document.get("uri"), document.get("text"), whole=True)
 
     def _changed(self, given: Message) -> None:
         changes = given.get("contentChanges") or [{}]
@@ -152,30 +162,32 @@ class LanguageServer:
     def _saved(self, given: Message) -> None:
         """What is saved may matter for the documents beside it."""
         for uri in list(self._documents):
-            self._publish(uri)
+            self._publish(uri, whole=True)
 
     def _closed(self, given: Message) -> None:
         uri = given.get("textDocument", {}).get("uri")
         if self._documents.pop(uri, None) is not None:
             self._send(uri, [])
 
-    def _keep(self, uri: object, text: object) -> None:
+    def _keep(self, uri: object, text: object, *, whole: bool = False) -> None:
         if isinstance(uri, str) and isinstance(text, str):
             self._documents[uri] = text
-            self._publish(uri)
+            self._publish(uri, whole=whole)
 
-    def _publish(self, uri: str) -> None:
+    def _publish(self, uri: str, *, whole: bool) -> None:
+        """Tell what is wrong; many cases of a spec file are not run while one types."""
         text, file = self._documents[uri], file_of(uri)
         lines = text.split("\n")
-        self._send(uri, [_as_protocol(one, lines) for one in self._diagnose(text, file)])
+        found = self._diagnose(text, file, run=whole or text.count("\n---") < _FEW_CASES)
+        self._send(uri, [_as_protocol(one, lines) for one in found])
 
     def _send(self, uri: str, found: list[Message]) -> None:
         params = {"uri": uri, "diagnostics": found}
         self._write({"method": "textDocument/publishDiagnostics", "params": params})
 
-    def _diagnose(self, text: str, file: Path) -> list[Diagnostic]:
+    def _diagnose(self, text: str, file: Path, *, run: bool) -> list[Diagnostic]:
         if file.suffix == SPEC:
-            return list(diagnose_spec(text, str(file)))
+            return list(diagnose_spec(text, str(file), run=run))
         _, problems = self._rules(text, file)
         return [one for one in map(diagnostic_of, problems) if one.file in ("", str(file))]
 

@@ -26,13 +26,25 @@ examples:
 """
 
 
+_HELP = """\
+the first ten minutes:
+  cepheid new fire                      a project with a rule, its tests and sample events
+  cd fire
+  cepheid test rules/                   what the rule must find, and does
+  cepheid backtest rules/ --input data/events.csv
+  cepheid explain rules/                how the rule works
+
+Every command has examples: cepheid backtest --help
+"""
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; the result is the exit status."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             # A terminal that cannot show a character shows its number instead.
             stream.reconfigure(errors="backslashreplace")
-    options = _parser().parse_args(arguments)
+    options = parser().parse_args(arguments)
     try:
         status: int = options.run(options)
     except BrokenPipeError:
@@ -41,9 +53,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return status
 
 
-def _parser() -> argparse.ArgumentParser:
+def parser() -> argparse.ArgumentParser:
+    """What reads the command line, with all commands."""
     parser = argparse.ArgumentParser(
-        prog="cepheid", description="Complex event processing: rules over events."
+        prog="cepheid",
+        description="Complex event processing: rules over events.",
+        epilog=_HELP,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     version = importlib.metadata.version("cepheid")
     parser.add_argument("--version", action="version", version=f"cepheid {version}")
