@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 from collections import Counter
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from pyarrow import csv, parquet
 
 import cepheid
 from cepheid.cli import main
-from cepheid.cli.backtest import as_json, as_text
+from cepheid.cli.backtest import as_json, as_text, histogram
 from cepheid.cli.history import Dial
 from cepheid.errors import EventError
 from cepheid.runtime.backtest import backtest, key_attributes
@@ -78,6 +79,31 @@ def test_longest_reaches_back_to_the_oldest_constituent(rules: cepheid.Rules) ->
     # In odd hours the smoke comes at minute 5, and the reading of minute 1 is in the open window.
     assert result.findings["Fire"].longest == 4 * 60_000_000
     assert result.findings["Quiet"].count == 0
+
+
+def test_each_rule_is_timed_with_those_that_it_feeds_on() -> None:
+    more = "Rule Twice define Twice() from Fire() as F and last Fire() as G within 1 h from F"
+    rules = cepheid.load(f"{RULES}\n{more}", language="tesla")
+    result = backtest(rules, history(3), each=True)
+    assert {name: own.fed_by for name, own in result.findings.items()} == {
+        "Fire": (),
+        "Quiet": (),
+        "Twice": ("Fire",),
+    }
+    assert all((own.alone or 0) > 0 for own in result.findings.values())
+    text = "\n".join(as_text(result, Dial(), None, 5))
+    assert "  by itself, with Fire that it feeds on: " in text
+
+
+def test_weeks_begin_on_monday() -> None:
+    rules = cepheid.load("QUERY Q EVENT A a", language="sase")
+    days = [18_000, 18_001, 18_006, 18_007]
+    result = backtest(rules, pa.table({"type": ["A"] * 4, "ts": days}), unit="d")
+    by, counted = histogram(result, result.findings["Q"], "week")
+    assert by == "week"
+    begins = [datetime.fromtimestamp(at / 1e6, UTC) for at in counted]
+    assert all(begin.weekday() == 0 for begin in begins)
+    assert sum(counted.values()) == 4
 
 
 def test_order_and_portions_do_not_matter(

@@ -6,7 +6,6 @@ import argparse
 import json
 import sys
 import time
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +23,7 @@ examples:
   cepheid backtest fire.tesla --input events.parquet       all rules of a file over a file
   cepheid backtest rules/ --input 2025/ 2026/ --by day     folders; composite events by day
   cepheid backtest rules/ --input e.jsonl --unit ms        times that count milliseconds
+  cepheid backtest rules/ --input events.csv --each        what each rule costs by itself
   cepheid backtest rules/ --input events.csv --format json | jq .rules
   cepheid backtest                                         what cepheid.yml says
 
@@ -36,6 +36,8 @@ _SIZES = {
     "day": 86_400_000_000,
     "week": 7 * 86_400_000_000,
 }
+_MONDAY = 4 * _SIZES["day"]
+"""The first Monday after the epoch, from which weeks count."""
 _SOME_ROWS = 62
 """How long a histogram may be before a coarser one is taken."""
 _MANY = 10_000
@@ -59,6 +61,7 @@ def add_backtest(commands: argparse._SubParsersAction[argparse.ArgumentParser]) 
     command.add_argument("--until", metavar="TIME", help="let time go on to this after the last")
     command.add_argument("--by", choices=list(_SIZES), help="what the histograms count by")
     command.add_argument("--top", type=int, default=5, metavar="N", help="so many keys a rule (5)")
+    command.add_argument("--each", action="store_true", help="also time every rule by itself")
     command.add_argument("--format", choices=["text", "json"], default="text", help="of the report")
     command.set_defaults(run=backtest_command)
 
@@ -79,7 +82,9 @@ def backtest_command(options: argparse.Namespace) -> int:
         until = None if options.until is None else dial.read(options.until)
         events = read_history(options, rules.schema)
         with _Line() as line:
-            result = backtest(rules, events, unit=options.unit, until=until, shown=line.show)
+            result = backtest(
+                rules, events, unit=options.unit, until=until, each=options.each, shown=line.show
+            )
     except CepheidError as error:
         return _told(error, FAILED)
     if options.format == "json":
@@ -112,13 +117,13 @@ class _Line:
             sys.stderr.flush()
 
     def show(self, done: int, whole: int) -> None:
-        """So many events are done."""
+        """So much is done."""
         now = time.monotonic()
         if not self._shown or (now - self._last < 0.2 and done < whole):
             return
         self._last, rate = now, done / max(now - self._began, 1e-9)
-        left = (whole - done) / rate if rate else 0
-        text = f"{done:,} of {whole:,} events, {rate:,.0f} a second, {left:.0f} s left"
+        left = (whole - done) / rate
+        text = f"{100 * done / whole:.0f} %, {rate:,.0f} events a second, {left:.0f} s left"
         sys.stderr.write(f"\r\033[K{text}")
         sys.stderr.flush()
 
@@ -129,13 +134,15 @@ class _Line:
 def histogram(result: Backtest, own: Findings, by: str | None) -> tuple[str, dict[int, int]]:
     """What is counted by, and the number of composite events from each moment on."""
     by = by or _coarseness(result)
-    size, counted = _SIZES[by], Counter[int]()
-    for moments in own.moments:
-        counted.update((moments // size).tolist())
-    if not counted:
+    size, first = _SIZES[by], _MONDAY if by == "week" else 0
+    if not own.moments:
         return by, {}
-    first, last = min(counted), max(counted)
-    return by, {at * size: counted[at] for at in range(first, last + 1)}
+    import numpy as np
+
+    places = (np.concatenate(own.moments) - first) // size
+    low = int(places.min())
+    counts = np.bincount(places - low).tolist()
+    return by, {(low + at) * size + first: count for at, count in enumerate(counts)}
 
 
 def _coarseness(result: Backtest) -> str:
@@ -192,6 +199,9 @@ def _rule_text(
     else:
         yield f"  {_why_none(result, own)}"
     yield from _kept_text(own, dial)
+    if own.alone is not None:
+        fed = f", with {', '.join(own.fed_by)} that it feeds on" if own.fed_by else ""
+        yield f"  by itself{fed}: {own.alone:.2f} µs an event"
     for growth in own.growth:
         yield f"  could grow without bound: {growth}"
 
@@ -312,5 +322,6 @@ def _rule_json(
         "stored_most": own.peak.stored,
         "partial_most": own.peak.partial,
         "kept": own.peak.samples,
+        "microseconds_alone": None if own.alone is None else round(own.alone, 3),
         "unbounded": list(own.growth),
     }

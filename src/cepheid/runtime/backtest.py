@@ -19,6 +19,7 @@ from cepheid.algebra import Attribute, Item, Parameter, Rule, Tree
 from cepheid.automaton import compile_rule
 from cepheid.automaton.partition import partitions
 from cepheid.automaton.plan import plan_of
+from cepheid.mattering import involved
 from cepheid.rules import Rules
 from cepheid.runtime.engine import Engine
 from cepheid.tables.arrow import Arrow, Ints, pa, pc
@@ -27,14 +28,16 @@ from cepheid.tables.times import in_microseconds
 PORTION = 1 << 16
 """The most events that go in together."""
 _LOOKS = 200
-"""How often it is looked at what is kept, at least, where there are as many events."""
+"""How often it is looked at what is kept, where that does not follow from the portions."""
+_ENOUGH = 16
+"""So many portions show well enough what is kept."""
 _WARM = 64
 """Events that are tried first, so that loading compiled code is not measured."""
 EXAMPLES = 3
 """How many composite events of a rule are named."""
 
 Shown = Callable[[int, int], None]
-"""Told how many events are done, of how many."""
+"""Told how much is done, of how much; events that go through twice count twice."""
 
 
 @dataclass
@@ -71,6 +74,10 @@ class Findings:
     by_key: Counter[tuple[object, ...]] = field(default_factory=Counter)
     examples: list[tuple[str, int]] = field(default_factory=list)
     peak: Peak = field(default_factory=Peak)
+    alone: float | None = None
+    """Microseconds an event costs where the rule runs by itself, if that was asked for."""
+    fed_by: tuple[str, ...] = ()
+    """The rules that then run with it, as it feeds on their composite events."""
 
     def add(self, found: Arrow) -> None:
         """Count composite events of the rule, which come as a table with times as counts."""
@@ -140,9 +147,12 @@ def backtest(
     unit: str | None = None,
     until: int | None = None,
     failures: bool = False,
+    each: bool = False,
     shown: Shown | None = None,
 ) -> Backtest:
     """Run rules over a table of Arrow, whose times are moments, or counts of a unit.
+
+    With `each`, every rule also runs by itself, over a million events at most, to see its cost.
 
     >>> import cepheid
     >>> rules = cepheid.load("QUERY AB EVENT SEQ(A x, B y) WITHIN 10 s", language="sase")
@@ -163,26 +173,49 @@ def backtest(
         counts,
     )
     _warm(rules, table)
-    few = len(table) // _LOOKS < PORTION
+    few = len(table) < _ENOUGH * PORTION
+    whole = 2 * len(table) if few else len(table)
     engine = rules.engine(unit="us", failures=failures, cores=1)
     for begin, end in _portions(times, PORTION):
         _push(engine, table.slice(begin, end - begin), result)
         if not few:
             _look(engine, times[end - 1], result)
-        if shown is not None:
-            shown(end, len(table))
+        _tell(shown, end, whole)
     _end(engine, result, until)
     if few:
-        _watch(rules, table, times, result)
+        for done in _watch(rules, table, times, result):
+            _tell(shown, len(table) + done, whole)
+    if each:
+        for own in result.findings.values():
+            _time_alone(rules, own, table, times)
     return result
 
 
-def _watch(rules: Rules, table: Arrow, times: Ints, result: Backtest) -> None:
+def _time_alone(rules: Rules, own: Findings, table: Arrow, times: Ints) -> None:
+    needed = involved(rules.rules, own.rule)
+    own.fed_by = tuple(rule.name for rule in needed if rule is not own.rule)
+    alone = Rules(tuple(needed), rules.schema)
+    _warm(alone, table)
+    engine, done, seconds = alone.engine(unit="us", cores=1), 0, 0.0
+    for begin, end in _portions(times[: _ENOUGH * PORTION], PORTION):
+        began = time.perf_counter()
+        engine.push_batch(table.slice(begin, end - begin))
+        seconds, done = seconds + time.perf_counter() - began, end
+    own.alone = seconds / max(done, 1) * 1e6
+
+
+def _tell(shown: Shown | None, done: int, whole: int) -> None:
+    if shown is not None:
+        shown(done, whole)
+
+
+def _watch(rules: Rules, table: Arrow, times: Ints, result: Backtest) -> Iterator[int]:
     """See once more, in small portions and without a clock, what is kept in between."""
     engine = rules.engine(unit="us", cores=1)
     for begin, end in _portions(times, max(1, len(table) // _LOOKS)):
         engine.push_batch(table.slice(begin, end - begin))
         _look(engine, times[end - 1], result)
+        yield end
 
 
 def _look(engine: Engine, moment: int, result: Backtest) -> None:
