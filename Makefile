@@ -10,10 +10,13 @@ READY := $(VENV)/.ready
 UV := uv==0.13.7
 COMPILE := pip compile pyproject.toml --quiet --universal --python-version 3.11 --upgrade \
 	--generate-hashes --no-header --no-emit-index-url --no-emit-find-links
+# What benchmarks need on top of the others, and nothing else.
+BENCH := pip compile --group bench --quiet --universal --python-version 3.11 --upgrade \
+	--generate-hashes --no-header --no-emit-index-url --no-emit-find-links
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help java demo test test-long test-kill test-cluster bench bench-spark lint format lock clean
+.PHONY: help java demo test test-long test-kill test-cluster bench bench-spark bench-peers lint format lock clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -46,6 +49,11 @@ bench: $(READY) ## Measure the engine on the papers' scenarios, with checked cou
 bench-spark: $(READY) ## Measure the pipeline on Spark beside Spark without it
 	@$(BIN)/python -m bench.spark
 
+bench-peers: $(READY) java ## Measure beside Esper, Flink, Siddhi and a relational join; needs Maven
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check \
+		--require-hashes -r requirements/bench.lock
+	@$(BIN)/python -m bench.peers
+
 lint: $(READY) ## Check format, lint and types
 	@$(BIN)/ruff format --check
 	@$(BIN)/ruff check
@@ -61,7 +69,8 @@ lock: ## Write requirements/*.lock anew, at the latest versions
 	$(PYTHON) -m venv "$$tmp"; \
 	"$$tmp/bin/pip" install --quiet --disable-pip-version-check "$(UV)"; \
 	"$$tmp/bin/uv" $(COMPILE) --output-file requirements/run.lock >/dev/null; \
-	"$$tmp/bin/uv" $(COMPILE) --extra spark --group dev --output-file requirements/dev.lock >/dev/null
+	"$$tmp/bin/uv" $(COMPILE) --extra spark --group dev --output-file requirements/dev.lock >/dev/null; \
+	"$$tmp/bin/uv" $(BENCH) --output-file requirements/bench.lock >/dev/null
 
 clean: ## Remove the environment, caches and build output
 	@rm -rf $(VENV) build dist bench/out .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -1,0 +1,23 @@
+package peers;
+
+/** An engine that rules were given to. */
+public interface Engine {
+    /** Its name and version, and what else matters. */
+    String version();
+
+    /**
+     * Run the first events through a new instance; the clock runs from the first event to the last answer.
+     *
+     * @param answers takes what composite events are made of, or null: then they are only counted
+     * @param waits takes the nanoseconds of every event, or null
+     */
+    Run run(Event[] events, int count, Answers answers, long[] waits) throws Exception;
+
+    /** Whether events go in one by one, so that the time of each can be taken. */
+    default boolean waits() {
+        return true;
+    }
+
+    /** One run: nanoseconds on the wall and of computing, composite events, bytes of state at the end. */
+    record Run(long nanos, long computed, long composites, long state) {}
+}

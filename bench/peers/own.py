@@ -1,0 +1,191 @@
+"""Cepheid's runner: the same steps as the peers', in a process of its own.
+
+python -m bench.peers.own CONTEST COUNT ANSWERS CHECKED BUDGET REPEAT
+
+Batches of Arrow go into the embedded engine, Arrow tables of composite events come out, on one
+core. The kernel alone (columns in, matches out as columns) is measured beside it, and so is one
+event at a time.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import numpy as np
+import pyarrow as pa  # type: ignore[import-untyped]  # it has no types
+
+from bench import measure
+from bench.figure import Options
+from bench.peers.contest import Contest
+from bench.peers.data import Lines, save
+from bench.scenario import Scenario
+from bench.streams import Column, Stream
+
+FIRST = 1000
+ENOUGH = 0.5
+"""Seconds of a run that tells how fast it goes."""
+PUSHED = 20_000
+"""So many events at most are pushed one by one."""
+
+
+def table(stream: Stream) -> Any:  # noqa: ANN401 (a table of Arrow)
+    """The stream with its texts as dictionaries: like the peers, nobody compares letters."""
+
+    def column(one: Column) -> Any:  # noqa: ANN401 (an array of Arrow)
+        mask = None if one.present is None else ~one.present
+        if not one.texts:
+            return pa.array(one.values, mask=mask)
+        codes = pa.array(one.values.astype(np.int32), mask=mask)
+        return pa.DictionaryArray.from_arrays(codes, pa.array(one.texts))
+
+    types = column(Column(stream.kinds, stream.names))
+    columns = {name: column(one) for name, one in stream.columns.items()}
+    return pa.table({"type": types, "ts": stream.times, **columns})
+
+
+def lines(contest: Contest, stream: Stream, found: Any) -> Lines:  # noqa: ANN401
+    """Composite events as the peers tell them."""
+    numbers = {rule.name: number for number, rule in enumerate(contest.rules)}
+    names = found["rule"].combine_chunks().dictionary_encode()
+    names = names.combine_chunks() if isinstance(names, pa.ChunkedArray) else names
+    codes = np.array([numbers[name] for name in names.dictionary.to_pylist()], np.int64)
+    rules = codes[names.indices.to_numpy()] if len(found) else np.zeros(0, np.int64)
+    return np.column_stack((rules, _made_of(contest, stream, found))).astype(np.int32)
+
+
+def _made_of(contest: Contest, stream: Stream, found: Any) -> Any:  # noqa: ANN401
+    def rows(times: Any) -> Any:  # noqa: ANN401 (columns)
+        return np.searchsorted(stream.times, np.asarray(times, np.int64))
+
+    if contest.made_of == "ends":
+        return np.column_stack((rows(found["start"]), rows(found["ts"])))
+    if contest.made_of == "value":
+        measured = np.floor(1000 * np.asarray(found["measured"], np.float64) + 0.5)
+        return np.column_stack((rows(found["ts"]), measured.astype(np.int64)))
+    made = found["events"].combine_chunks().flatten().field("ts")
+    return np.sort(rows(made).reshape(-1, contest.width), axis=1)
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run: seconds on the wall and of computing, composite events."""
+
+    seconds: float
+    computed: float
+    composites: int
+
+
+def embedded(contest: Contest, stream: Stream, keep: list[Any] | None = None) -> Run:
+    """All events through a new engine, in batches."""
+    whole = table(stream)
+    batches = [whole.slice(cut, contest.batch) for cut in range(0, len(whole), contest.batch)]
+    with contest.rules.engine(unit="us", cores=1) as engine:
+        wall, computed, count = time.perf_counter(), time.process_time(), 0
+        for number in range(len(batches) + 1):
+            if number < len(batches):
+                found = engine.push_batch(batches[number])
+            elif len(stream):
+                found = engine.advance(int(stream.times[-1]) + contest.patience)
+            count += len(found)
+            if keep is not None:
+                keep.append(found)
+        return Run(time.perf_counter() - wall, time.process_time() - computed, count)
+
+
+def kernel(contest: Contest, stream: Stream) -> Run:
+    """All events through a new kernel, in batches."""
+    scenario = Scenario(
+        contest.name, "", str, contest.stream, len, len(stream), patience=contest.patience
+    )
+    options = Options(batch=contest.batch)
+    found = measure.run(contest.rules.rules, scenario, stream, options)
+    return Run(found.seconds, found.seconds, sum(found.counts.values()))
+
+
+def affordable(run: Callable[[int], Run], limit: int, budget: float) -> int:
+    """How many events fit into a run that is not too long; the runs before it warm up."""
+    count = min(FIRST, limit)
+    run(count)
+    while True:
+        seconds = max(run(count).seconds, 1e-6)
+        if count == limit or seconds >= min(ENOUGH, budget):
+            return int(min(limit, max(FIRST, count * budget / seconds)))
+        count = int(min(limit, count * min(8.0, 1.0 + ENOUGH / seconds)))
+
+
+def pushed(contest: Contest, stream: Stream) -> list[float]:
+    """Microseconds of each event that is pushed on its own, as a dictionary."""
+    names = list(stream.columns)
+    events = [
+        {
+            "type": stream.names[stream.kinds[row]],
+            "ts": int(stream.times[row]),
+            **{name: stream.columns[name].at(row) for name in names},
+        }
+        for row in range(len(stream))
+    ]
+    with contest.rules.engine(unit="us") as engine:
+        waits = []
+        for event in events:
+            begin = time.perf_counter()
+            engine.push(event)
+            waits.append(1e6 * (time.perf_counter() - begin))
+    return waits
+
+
+def peak() -> int:
+    """The most bytes that this process ever had in memory."""
+    fields = Path("/proc/self/status").read_text("utf-8").split()
+    return 1024 * int(fields[fields.index("VmHWM:") + 1])
+
+
+def main(arguments: list[str]) -> None:
+    """Measure and print one line of JSON, as the peers' runners do."""
+    from bench.peers.contests import named
+
+    name, total, answers, checked, budget, repeat = arguments
+    contest, found = named(name), dict[str, Any]()
+    stream = contest.stream(int(total))
+    begin = time.perf_counter()
+    len(contest.rules)
+    found["deploy"] = time.perf_counter() - begin
+    found |= _measured(contest, stream, float(budget), int(repeat))
+    kept: list[Any] = []
+    few = stream.head(int(checked))
+    embedded(contest, few, kept)
+    save(np.concatenate([lines(contest, few, one) for one in kept]), Path(answers))
+    found["version"] = f"Cepheid {version('cepheid')}"
+    print(json.dumps(found))
+
+
+def _measured(contest: Contest, stream: Stream, budget: float, repeat: int) -> dict[str, Any]:
+    count = affordable(lambda n: embedded(contest, stream.head(n)), len(stream), budget)
+    part = stream.head(count)
+    runs = [embedded(contest, part) for _ in range(1 + repeat)][1:]
+    most = peak()
+    alone = [kernel(contest, part) for _ in range(1 + repeat)][1:]
+    waits = pushed(contest, part.head(PUSHED))
+    waits = waits[len(waits) // 10 :]
+    return {
+        "events": count,
+        "composites": runs[0].composites,
+        "seconds": median(run.seconds for run in runs),
+        "computed": median(run.computed for run in runs),
+        "kernel": median(run.seconds for run in alone),
+        "peak": most,
+        **{f"p{name}": float(np.percentile(waits, p)) for name, p in _PERCENTILES.items()},
+    }
+
+
+_PERCENTILES = {"50": 50, "99": 99, "999": 99.9}
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

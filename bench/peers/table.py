@@ -1,0 +1,141 @@
+"""Results as a table of Markdown and as JSON: every loss as plainly as every win."""
+
+from __future__ import annotations
+
+import json
+import platform
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from importlib.metadata import version
+from os import sched_getaffinity
+
+from bench.peers.contest import Contest
+from bench.peers.engines import CEPHEID, HEAP, SPARK
+from bench.peers.result import Result
+from bench.report import _processor
+
+_HEAD = (
+    "contest", "engine", "cores", "events/s", "Cepheid is", "aim", "composites/s", "p50 µs",
+    "p99 µs", "peak MiB", "answer",
+)  # fmt: skip
+MIB = 1024 * 1024
+
+
+def note(result: Result) -> str:
+    """A line for who waits."""
+    if not result.found:
+        return f"    {result.wrong}"
+    answer = result.wrong or result.differs or "the same answer"
+    return f"    {result.rate:,.0f} events/s, {result.found['composites']:,} found; {answer}"
+
+
+def own_of(result: Result, results: Iterable[Result]) -> Result | None:
+    """Cepheid's result that belongs beside this one: the one on as many cores."""
+    name = CEPHEID.name if result.cores == 1 else SPARK.name
+    found = [r for r in results if (r.contest, r.engine) == (result.contest, name) and r.found]
+    return found[0] if found and found[0] is not result else None
+
+
+def ratio(result: Result, results: Sequence[Result]) -> float | None:
+    """How many times as many events per second Cepheid takes."""
+    own = own_of(result, results)
+    return own.rate / result.rate if own and result.rate else None
+
+
+def markdown(picked: Sequence[Contest], results: Sequence[Result]) -> str:
+    """The table, what cannot be said, what differs, what is lost, and what is wrong."""
+    aims = {contest.name: contest.aim for contest in picked}
+    lines = [_line(_HEAD), _line(["---"] * len(_HEAD))]
+    lines += [_line(_cells(result, results, aims[result.contest])) for result in results]
+    return "\n".join([*lines, *_remarks(picked, results, aims)])
+
+
+def _line(cells: Iterable[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _cells(result: Result, results: Sequence[Result], aim: float) -> list[str]:
+    found, times = result.found, ratio(result, results)
+    answer = "WRONG" if result.wrong else "differs" if result.differs else "same"
+    if not found:
+        return [result.contest, result.engine, str(result.cores), *[""] * 7, "WRONG"]
+    return [
+        result.contest,
+        result.engine,
+        str(result.cores),
+        f"{result.rate:,.0f}",
+        f"{times:,.1f} ×" if times else "",
+        f"{_aim(result, aim):g} ×" if times and aimed(result) else "",
+        f"{found['composites'] / found['seconds']:,.0f}",
+        f"{found['p50']:,.1f}" if "p50" in found else "",
+        f"{found['p99']:,.1f}" if "p99" in found else "",
+        f"{found['peak'] / MIB:,.0f}",
+        answer,
+    ]
+
+
+def aimed(result: Result) -> bool:
+    """Whether a ratio to this engine was set as an aim: to Esper and to Flink."""
+    return result.engine.startswith(("esper", "flink"))
+
+
+def _aim(result: Result, aim: float) -> float:
+    return aim if result.cores == 1 else 3.0
+
+
+def _remarks(
+    picked: Sequence[Contest], results: Sequence[Result], aims: dict[str, float]
+) -> list[str]:
+    said = []
+    for result in results:
+        times, where = ratio(result, results), f"{result.contest}, {result.engine}"
+        own, aim = own_of(result, results), _aim(result, aims[result.contest])
+        if times and times < 1:
+            said.append(f"loss: {where}: Cepheid takes {times:.2f} × as many events per second")
+        elif times and aimed(result) and times < aim:
+            said.append(f"below the aim: {where}: {times:.1f} ×, not {aim:g} ×")
+        if own and result.found and own.found["peak"] > result.found["peak"]:
+            said.append(f"loss: {where}: its process is smaller")
+        if own and result.found.get("p50") and own.found.get("p50", 0) > result.found["p50"]:
+            said.append(f"loss: {where}: one event alone takes it less time")
+        said += [f"WRONG: {where}: {result.wrong}"] if result.wrong else []
+        said += [f"differs: {where}: {result.differs}"] if result.differs else []
+    for contest in picked:
+        said += [f"not run: {contest.name}, {name}: {why}" for name, why in contest.cannot.items()]
+        said += [f"why: {contest.name}, {name}: {why}" for name, why in contest.differs.items()]
+    return ["", *(f"- {line}" for line in said)] if said else []
+
+
+def as_json(picked: Sequence[Contest], results: Sequence[Result], command: Sequence[str]) -> str:
+    """All results with the machine, the versions and the command that they come from."""
+    machine = {
+        "time": datetime.now(UTC).isoformat(timespec="seconds"),
+        "processor": _processor(),
+        "cores": len(sched_getaffinity(0)),
+        "system": platform.platform(),
+        "python": platform.python_version(),
+        "heap": HEAP,
+        "command": ["python", "-m", "bench.peers", *command],
+        **{name: version(name) for name in ("cepheid", "numba", "numpy", "pyarrow")},
+    }
+    aims = {contest.name: contest.aim for contest in picked}
+    listed = [
+        {
+            "contest": result.contest,
+            "engine": result.engine,
+            "cores": result.cores,
+            "rate": result.rate,
+            "cepheid": ratio(result, results),
+            "aim": _aim(result, aims[result.contest]) if aimed(result) else None,
+            "answer": result.wrong or result.differs or "same",
+            "right": not result.wrong,
+            **result.found,
+        }
+        for result in results
+    ]
+    reasons = [
+        {"contest": contest.name, "engine": name, "why": why}
+        for contest in picked
+        for name, why in (*contest.cannot.items(), *contest.differs.items())
+    ]
+    return json.dumps({"machine": machine, "results": listed, "reasons": reasons}, indent=1)
