@@ -21,12 +21,13 @@ from bench.peers.engines import CEPHEID, ENGINES, Engine, EngineError, Plan
 from bench.peers.result import Result
 from cepheid.oracle import evaluate
 
-SMALL = fires.Size(types=2, thresholds=5, window=40, filters=20)
+SMALL = fires.Size(types=2, thresholds=3, window=12, filters=5)
 TINY = [
     *trex.contests(SMALL, sequences.Shape("last", rules=20, triggered=4, rate=1.0)),
-    *(named(name) for name in ("laipe/4-1/50", "laipe/4-2/50", "sase/5.4 length 5")),
-    *(replace(named(f"users/{name}"), width=4) for name in ("logins",)),
+    *(named(name) for name in ("laipe/4-2/50", "users/orders")),
 ]
+QUICK = ("trex/R1/50%", "trex/R5/50%", "laipe/4-2/50", "users/1000 rules", "users/orders")
+"""A contest for each way in which composite events are told apart; the oracle takes its time."""
 
 
 def _lines(*rows: tuple[int, ...]) -> data.Lines:
@@ -92,9 +93,9 @@ def test_a_stream_is_what_all_engines_can_read(contest: Contest, tmp_path: Path)
     assert not set(contest.cannot) & set(contest.engines)
 
 
-@pytest.mark.parametrize("contest", TINY, ids=lambda contest: contest.name)
+@pytest.mark.parametrize("contest", [c for c in TINY if c.name in QUICK], ids=lambda c: c.name)
 def test_cepheid_answers_what_the_oracle_answers(contest: Contest) -> None:
-    stream = contest.stream(300)
+    stream = contest.stream(80)
     until = int(stream.times[-1]) + contest.patience
     outcome = evaluate(contest.rules.rules, stream.events(), until=until)
     expected = Counter(event.rule for event in outcome.events)
@@ -102,6 +103,7 @@ def test_cepheid_answers_what_the_oracle_answers(contest: Contest) -> None:
     own.embedded(contest, stream, kept)
     lines = np.concatenate([own.lines(contest, stream, one) for one in kept])
     names = [rule.name for rule in contest.rules]
+    assert expected
     assert Counter(names[line[0]] for line in lines) == expected
     assert lines.shape[1] == 1 + contest.width
     assert (lines[:, 1] < len(stream)).all()
