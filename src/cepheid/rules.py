@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from cepheid.runtime.engine import Engine
     from cepheid.runtime.settings import Limits
     from cepheid.spark.options import SparkOptions
+    from cepheid.why.results import Why, WhyNot
 
 SchemaLike = Schema | Mapping[str, Mapping[str, str | Kind]] | str
 
@@ -205,6 +206,88 @@ class Rules:
             depth_limit=depth_limit,
             late_limit=late_limit,
             cores=cores,
+        )
+
+    def why(
+        self,
+        events: object,
+        composite_event: object,
+        *,
+        unit: str | None = None,
+        until: int | datetime | None = None,
+    ) -> Why:
+        """Why a composite event was found in events: what it is made of, and what was checked.
+
+        The composite event is one that `detect` gave for these events, or its id; `unit` and
+        `until` are those of `detect`. See docs/why.md.
+
+        >>> from cepheid import parse_events
+        >>> rules = load("QUERY AB EVENT SEQ(A x, B y) WHERE [k] WITHIN 10 s", language="sase")
+        >>> events = parse_events("A@1(k=1) B@3(k=1)")
+        >>> (found,) = rules.detect(events)
+        >>> print(rules.why(events, found))
+        AB@[1, 3](x_k=1, y_k=1), found by rule AB
+          because of
+            x  A@1(k=1)  state s1  the only one before y
+            y  B@3(k=1)  state s2  completes the match
+          it holds that
+            ✓ x before y: 2 s before it
+            ✓ from the first to the last event less than 10 s: 2 s
+            ✓ all have the same k: 1
+        """
+        from cepheid.why.asking import why
+
+        return why(self, events, composite_event, unit=unit, until=until)
+
+    def why_not(
+        self,
+        rule: str | Rule,
+        events: object,
+        *,
+        around: int | datetime | Event | Mapping[str, Any] | None = None,
+        unit: str | None = None,
+        until: int | datetime | None = None,
+        delay: int | str | timedelta | None = None,
+        late: Sequence[Event | Mapping[str, Any]] = (),
+    ) -> WhyNot:
+        """Why a rule did not match: how far it came, what failed, what would have let it match.
+
+        `around` is a time, of the form of the events' times, or one of the events; without it,
+        the attempt that came furthest is told. With a `delay`, events are taken in the order of
+        the list, as an engine with that delay takes them, and those that are late are put aside;
+        `late` are events that an engine has put aside itself. See docs/why.md.
+
+        >>> from cepheid import parse_events
+        >>> rules = load("QUERY AB EVENT SEQ(A x, B y) WITHIN 10 s", language="sase")
+        >>> events = parse_events("A@1 B@13")
+        >>> answer = rules.why_not("AB", events)
+        >>> print(answer)
+        Rule AB did not match
+          the furthest it came
+            x  A@1   state s1  the only one before y
+            y  B@13  state s2  completes the match
+          what was in order
+            ✓ x before y: 12 s before it
+          what failed
+            ✗ from the first to the last event less than 10 s: 12 s, 2 s too long
+          it would have matched if
+            A@1: it happens at 4 instead, 3 s later
+          and then found
+            AB@[4, 13]
+        >>> len(rules.detect(answer.change.apply(events)))
+        1
+        """
+        from cepheid.why.asking import why_not
+
+        return why_not(
+            self,
+            rule,
+            events,
+            around=around,
+            unit=unit,
+            until=until,
+            delay=delay,
+            late=late,
         )
 
     def explain(self, *, shards: int | None = None) -> str:

@@ -1,0 +1,202 @@
+"""Stories: a run of the oracle over events, with everything that its rules saw."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from cepheid.algebra import (
+    Attribute,
+    Collection,
+    Detector,
+    Expression,
+    Parameter,
+    Rule,
+    Run,
+    Tree,
+)
+from cepheid.automaton import compile_rule
+from cepheid.automaton.model import Automaton
+from cepheid.events import CompositeEvent, Event, Schema
+from cepheid.oracle.evaluate import Stream
+from cepheid.oracle.matches import World
+from cepheid.oracle.values import Tick
+from cepheid.why.attempts import Aim, Attempt, Means, Trace
+from cepheid.why.changes import Change, Move, Remove, SetValue, together
+from cepheid.why.detectors import DetectorTrace
+from cepheid.why.gatherings import CollectionTrace
+from cepheid.why.runs import RunTrace
+from cepheid.why.solve import Solver
+from cepheid.why.trees import TreeTrace
+from cepheid.why.words import Words
+
+LEAVES = 4
+"""How many events below a composite event are proposed to be another."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What stays the same while events are changed."""
+
+    rules: tuple[Rule, ...]
+    schema: Schema = field(default_factory=Schema)
+    words: Words = field(default_factory=Words)
+
+    @cached_property
+    def automata(self) -> dict[str, Automaton]:
+        """The automata of the rules, by name."""
+        return {rule.name: compile_rule(rule) for rule in self.rules}
+
+    @cached_property
+    def produced(self) -> frozenset[str]:
+        """The types of events that rules make."""
+        return frozenset(rule.output.type for rule in self.rules)
+
+    def rule(self, name: str) -> Rule:
+        """The rule of a name."""
+        return next(rule for rule in self.rules if rule.name == name)
+
+    def makers(self, type_: str) -> list[Rule]:
+        """The rules that make events of a type."""
+        return [rule for rule in self.rules if rule.output.type == type_]
+
+
+def _trace(rule: Rule, world: World) -> Trace:
+    if isinstance(rule.pattern, Tree):
+        return TreeTrace(rule, rule.pattern, world)
+    if isinstance(rule.pattern, Run):
+        return RunTrace(rule, rule.pattern, world)
+    if isinstance(rule.pattern, Collection):
+        return CollectionTrace(rule, rule.pattern, world)
+    assert isinstance(rule.pattern, Detector)  # noqa: S101 (there is no other pattern)
+    return DetectorTrace(rule, rule.pattern, world)
+
+
+class Story:
+    """What rules saw in events, up to a time."""
+
+    def __init__(self, setting: Setting, events: Sequence[Event], until: int | None = None) -> None:
+        self.setting = setting
+        self.traces: dict[str, Trace] = {}
+
+        def remember(rule: Rule, world: World) -> Trace:
+            self.traces[rule.name] = trace = _trace(rule, world)
+            return trace
+
+        stream = Stream(setting.rules, setting.schema, evaluator_of=remember)  # type: ignore[arg-type]
+        stream.run(events, until)
+        self.found: list[CompositeEvent] = stream.found
+        self.step = _resolution(events)
+        ends = [event.end for event in events]
+        self.end = max([*ends, *([] if until is None else [until])], default=0)
+
+    def of(self, rule: str) -> list[CompositeEvent]:
+        """The composite events of a rule."""
+        return [event for event in self.found if event.rule == rule]
+
+    def means(self, rule: str) -> Means:
+        """What an analysis of a rule needs."""
+        setting = self.setting
+        solver = Solver(setting.schema, setting.produced, self.step, setting.words)
+        return Means(setting.automata[rule], solver, setting.words)
+
+    def attempts(self, rule: str, aim: Aim) -> list[Attempt]:
+        """How far a rule came."""
+        return self.traces[rule].attempts(aim, self.means(rule))
+
+    # --- changes of composite events -----------------------------------------
+
+    def grounded(self, change: Change) -> Iterator[Change]:
+        """A change of a composite event as changes of the events that it was made of."""
+        from cepheid.why.changes import Together
+
+        if isinstance(change, Together):
+            parts = [next(self.grounded(part), None) for part in change.changes]
+            known = [part for part in parts if part is not None]
+            if len(known) == len(parts):
+                yield together(known)
+            return
+        event = getattr(change, "event", None)
+        if isinstance(event, Tick):
+            return
+        if not isinstance(event, CompositeEvent):
+            yield change
+        elif isinstance(change, Remove):
+            if event.rule in self.traces:
+                for other in self.traces[event.rule].averting(event, self.means(event.rule)):
+                    yield from self.grounded(other)
+            yield from (
+                Remove(leaf, words=change.words) for leaf in leaves_of(event)[-LEAVES:][::-1]
+            )
+        elif isinstance(change, Move):
+            yield from self._moved(change, event)
+        elif isinstance(change, SetValue):
+            yield from self._set(change, event)
+
+    def _moved(self, change: Move, event: CompositeEvent) -> Iterator[Change]:
+        leaves = leaves_of(event)
+        moves = [
+            Move(e, e.start + change.shift, e.end + change.shift, change.scale, words=change.words)
+            for e in leaves
+        ]
+        if not moves:
+            return
+        if len(moves) <= LEAVES:
+            yield together(moves)
+        last = max(range(len(leaves)), key=lambda n: leaves[n].end)
+        first = min(range(len(leaves)), key=lambda n: leaves[n].start)
+        yield moves[last]
+        if first != last:
+            yield moves[first]
+
+    def _set(self, change: SetValue, event: CompositeEvent) -> Iterator[Change]:
+        """The attribute that an attribute of a composite event was taken from."""
+        source = self._source(event, change.name)
+        if source is None:
+            return
+        label, name = source
+        for other, part in event.events:
+            if other == label:
+                moved = SetValue(part, name, change.value, words=change.words)
+                yield from self.grounded(moved)
+
+    def _source(self, event: CompositeEvent, name: str) -> tuple[str, str] | None:
+        rules = [rule for rule in self.setting.rules if rule.name == event.rule]
+        for rule in rules:
+            for attribute in rule.output.attributes:
+                if attribute.name == name:
+                    return _attribute(attribute.value, rule)
+            for label, part in event.events:
+                for own in part.attributes if rule.output.everything else ():
+                    if f"{label.replace('-', '_')}_{own}" == name:
+                        return label, own
+        return None
+
+
+def _attribute(value: Expression, rule: Rule) -> tuple[str, str] | None:
+    if isinstance(value, Parameter) and isinstance(rule.pattern, Tree):
+        bindings = {binding.name: binding.value for binding in rule.pattern.bindings}
+        return _attribute(bindings[value.name], rule)
+    if isinstance(value, Attribute) and value.label is not None:
+        return value.label, value.name
+    return None
+
+
+def leaves_of(event: Event) -> list[Event]:
+    """The events from outside below a composite event, in the order of time."""
+    if isinstance(event, Tick):
+        return []
+    if not isinstance(event, CompositeEvent):
+        return [event]
+    found = {id(leaf): leaf for _, part in event.events for leaf in leaves_of(part)}
+    return sorted(found.values(), key=lambda e: (e.end, e.start))
+
+
+def _resolution(events: Sequence[Event]) -> int:
+    """The coarsest step of time that fits all events."""
+    times = [time for event in events for time in (event.start, event.end)]
+    for step in (1_000_000, 1_000):
+        if all(time % step == 0 for time in times):
+            return step
+    return 1
