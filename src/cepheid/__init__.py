@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from cepheid.runtime.engine import Engine, restore
     from cepheid.runtime.queue import InputQueue, QueueCounters
     from cepheid.runtime.settings import Limits
+    from cepheid.why.results import Why, WhyNot
 
 __version__ = "0.1.0"
 
@@ -36,9 +37,11 @@ _LATER = {
     "InputQueue": "cepheid.runtime.queue",
     "Limits": "cepheid.runtime.settings",
     "QueueCounters": "cepheid.runtime.queue",
+    "Why": "cepheid.why.results",
+    "WhyNot": "cepheid.why.results",
     "restore": "cepheid.runtime.engine",
 }
-"""Names of the engine, which brings large libraries: imported when they are first asked for."""
+"""Names that bring much with them, the engine large libraries: imported when first asked for."""
 
 
 def __getattr__(name: str) -> object:
@@ -67,6 +70,8 @@ __all__ = [
     "Schema",
     "SnapshotError",
     "SpecError",
+    "Why",
+    "WhyNot",
     "format_event",
     "load",
     "parse_event",

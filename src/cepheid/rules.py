@@ -226,10 +226,10 @@ class Rules:
         >>> events = parse_events("A@1(k=1) B@3(k=1)")
         >>> (found,) = rules.detect(events)
         >>> print(rules.why(events, found))
-        AB@[1, 3](x_k=1, y_k=1), found by rule AB
+        AB@[1, 3](y_k=1, x_k=1), found by rule AB
           because of
-            x  A@1(k=1)  state s1  the only one before y
-            y  B@3(k=1)  state s2  completes the match
+            x  A@1(k=1)  state M1.1  the only one before y
+            y  B@3(k=1)  state M1.2  completes the match
           it holds that
             ✓ x before y: 2 s before it
             ✓ from the first to the last event less than 10 s: 2 s
@@ -264,8 +264,8 @@ class Rules:
         >>> print(answer)
         Rule AB did not match
           the furthest it came
-            x  A@1   state s1  the only one before y
-            y  B@13  state s2  completes the match
+            x  A@1   state M1.1  each before y
+            y  B@13  state M1.2  completes the match
           what was in order
             ✓ x before y: 12 s before it
           what failed

@@ -17,6 +17,7 @@ from cepheid.cli.loading import add_rules
 from cepheid.cli.new import add_new
 from cepheid.cli.run import RUN_HELP, add_run_arguments
 from cepheid.cli.test import add_test
+from cepheid.cli.why import add_why
 
 _EXPLAIN_HELP = """\
 examples:
@@ -70,6 +71,7 @@ def parser() -> argparse.ArgumentParser:
     add_test(commands)
     _add_run(commands)
     add_backtest(commands)
+    add_why(commands)
     add_language_server(commands)
     add_completion(commands)
     return parser

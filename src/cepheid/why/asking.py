@@ -161,8 +161,10 @@ def _rule_of(rules: Rules, rule: str | Rule) -> Rule:
         if known.name == name:
             return known
     names = [known.name for known in rules]
-    hint = did_you_mean(name, names) or f"the rules are {', '.join(names[:20])}"
-    raise EventError(f"rule must be one of those that were loaded; got {name}\n\nhint: {hint}")
+    raise EventError(
+        f"rule must be one of those that were loaded; got {name}\n\n"
+        f"hint: {did_you_mean(name, names)}"
+    )
 
 
 def _aim(rules: Rules, given: Given, around: object) -> Aim:
@@ -294,7 +296,7 @@ class _Question:
         for maker in (
             maker for type_ in dict.fromkeys(asked) for maker in self.setting.makers(type_)
         ):
-            if maker.name == self.rule.name:
+            if maker.name == self.rule.name or story.of(maker.name):
                 continue
             attempts = story.attempts(maker.name, replace(aim, event=None))
             for test in attempts[0].failing if attempts else []:

@@ -111,8 +111,7 @@ class Means:
         """An event of a match or an attempt at its place in the automaton."""
         if state is None:
             state = ", ".join(found.name for found in self.automaton.keeping(label))
-        shown = f"state {state}" if state else ""
-        return Place(label, event, shown, chosen, self.words.event(event))
+        return Place(label, event, state, chosen, self.words.event(event))
 
     def move(self, event: Event, shift: int, scale: int | None = None) -> Change:
         """The change by which an event happens later."""

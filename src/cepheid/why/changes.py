@@ -215,7 +215,8 @@ class Move(_OfEvent):
         if self.end - self.start != self.event.end - self.event.start:
             return f"{event}: it lasts {times} instead"
         way = "later" if self.shift > 0 else "earlier"
-        return f"{event}: it happens at {times} instead, {self.words.span(abs(self.shift))} {way}"
+        at = "at " if self.start == self.end else ""
+        return f"{event}: it happens {at}{times} instead, {self.words.span(abs(self.shift))} {way}"
 
 
 @dataclass(frozen=True)
@@ -276,7 +277,9 @@ def _record(event: Event, clock: Clock) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Arrive(_OfEvent):
-    """An event that came too late arrives earlier, in front of the event that was ahead of it.
+    """An event that came too late arrives in time, in front of the event that was ahead of it.
+
+    Without such an event, it is one that had been put aside, and is taken after all.
 
     >>> from cepheid import parse_events
     >>> late = parse_events("B@12 A@3")
@@ -286,21 +289,26 @@ class Arrive(_OfEvent):
     """
 
     kind = "arrive"
-    before: Event
+    before: Event | None = None
     scale: int = field(default=1_000_000, compare=False)
 
     @property
     def cost(self) -> float:
         """How much of the window's length it was late by, from 0 to 1."""
-        return BASE_COST + min(abs(self.before.end - self.event.end) / max(self.scale, 1), 1.0)
+        late = 0 if self.before is None else self.before.end - self.event.end
+        return BASE_COST + min(abs(late) / max(self.scale, 1), 1.0)
 
     def _applied(self, events: list[Any], clock: Clock) -> list[Any]:
+        if self.before is None:
+            return Add(self.event)._applied(events, clock)
         moved = events.pop(self._place(events, clock))
         places = [n for n, given in enumerate(events) if _same(given, self.before, clock)]
         events.insert(places[0] if places else 0, moved)
         return events
 
     def __str__(self) -> str:
+        if self.before is None:
+            return f"{self.words.event(self.event)}: it arrives in time"
         return f"{self.words.event(self.event)}: it arrives before {self.words.event(self.before)}"
 
 

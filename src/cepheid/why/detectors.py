@@ -242,7 +242,7 @@ class DetectorView:
     def _follows(self, state: str) -> str:
         steps = [s for s in self.means.automaton.transitions if s.target == state]
         if not steps or steps[0].strong is None:
-            return "begins the match"
+            return "begins a side of the pair" if "." in state else "begins the match"
         return "strongly after the one before" if steps[0].strong else "after the one before"
 
     def steps(self, branch: Branch) -> Iterator[Check]:
@@ -325,16 +325,28 @@ class DetectorView:
     def _waits(self, end: End, aim: Aim) -> Test:
         last = end.branch.last
         after = f"after {self.means.words.event(last)}" if last and last.type else "then"
-        check = Check(
-            "missing", f"{after} comes {self._next(end)}", "nothing of it came", holds=False
-        )
+        check = Check("missing", f"{after} comes {self._next(end)}", self._near(end), holds=False)
         return Test(check, tuple(self._led_on(end, aim)), self._asked(end))
 
     def _unbegun(self, end: End, aim: Aim) -> Test:
-        check = Check(
-            "missing", f"it begins with {self._next(end)}", "no such event came", holds=False
-        )
+        check = Check("missing", f"it begins with {self._next(end)}", self._near(end), holds=False)
         return Test(check, tuple(self._led_on(end, aim)), self._asked(end))
+
+    def _near(self, end: End) -> str:
+        """The event that came nearest to what was waited for, and why it was none."""
+        words, scope, last = self.means.words, self.scope(end.branch), end.branch.last
+        for predicate, strong in self._predicates(end):
+            for event in self._of_types(predicate)[::-1]:
+                if any(event is other for other in _events(end.branch)):
+                    continue
+                if last is not None and not self._after(end.branch, event, strong=strong):
+                    early = words.span(last.end - event.start)
+                    return f"{words.event(event)} came, {early} too early to follow it"
+                own = Scope(scope.bound, event, missing=scope.missing)
+                for part in conjuncts(predicate.filter):
+                    if not holds(part, own):
+                        return str(condition_check("filter", part, own, event.type))[2:]
+        return "nothing of it came"
 
     def _asked(self, end: End) -> tuple[str, ...]:
         types = [t for p, _ in self._predicates(end) for t in p.types]

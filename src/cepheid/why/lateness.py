@@ -22,7 +22,7 @@ class Late:
 
     def change(self, reach: int, words: Words) -> Arrive:
         """The change by which it comes in time."""
-        return Arrive(self.event, self.before or self.event, reach, words=words)
+        return Arrive(self.event, self.before, reach, words=words)
 
     def check(self, words: Words) -> Check:
         """That it was late, as a check that failed."""

@@ -21,7 +21,7 @@ from cepheid.algebra import (
     surface,
 )
 from cepheid.automaton.words import expression as written
-from cepheid.events import Event, Value, kind_of
+from cepheid.events import Event, Kind, Value, kind_of
 from cepheid.literals import format_value
 from cepheid.oracle.values import Scope, bounds, holds, inside, satisfies, value_of
 from cepheid.why.results import Check
@@ -83,10 +83,17 @@ def _compared(condition: Comparison, scope: Scope, held: bool) -> tuple[str, flo
         return f"{written(side)} {_lacking(side, scope)}", None
     by = None if held else _shortfall(condition.relation, left, right)
     shown = _sides(condition, left, right, scope)
+    if not held and _family(left) != _family(right):
+        return f"{shown}: {_family(left)} is not comparable with {_family(right)}", None
     if by is None:
         return shown, None
     word = "short by" if condition.relation in _SHORT else "too much by"
     return f"{shown}, {'off by' if _exact(condition) else word} {number(by)}", by
+
+
+def _family(value: Value) -> str:
+    kind = kind_of(value)
+    return "a number" if kind.numeric else {Kind.STRING: "a text"}.get(kind, "true or false")
 
 
 def _exact(condition: Comparison) -> bool:

@@ -84,6 +84,13 @@ class Why:
     """Why a composite event was found: what it is made of, and everything that was checked.
 
     `below` tells the same of those of its events that are composite events themselves.
+
+    >>> import cepheid
+    >>> rules = cepheid.load("define AB as [a: A] ; [b: B]", language="core")
+    >>> events = cepheid.parse_events("A@1 B@2")
+    >>> answer = rules.why(events, rules.detect(events)[0])
+    >>> [(place.label, place.state) for place in answer.places]
+    [('a', 'S1'), ('b', 'S2')]
     """
 
     event: CompositeEvent
@@ -134,6 +141,14 @@ class WhyNot:
     that failed. `change` is the nearest change with which the rule matches, and `then` what it
     would find; without one, `possible` tells whether there can be any at all. `note` says where
     a limit cut the search.
+
+    >>> import cepheid
+    >>> rules = cepheid.load("define AB as [a: A] ; [b: B]", language="core")
+    >>> answer = rules.why_not("AB", cepheid.parse_events("B@1 A@2"))
+    >>> print(answer.reasons[0])
+    ✗ after A@2 comes B: B@1 came, 1 s too early to follow it
+    >>> print(answer.change)
+    B@1: it happens at 3 instead, 2 s later
     """
 
     rule: str
@@ -210,7 +225,8 @@ def _places(places: Sequence[Place]) -> list[str]:
     states = max((len(place.state) for place in places), default=0)
     found = []
     for place in places:
-        state = f"  {place.state:<{states}}" if states else ""
+        name = f"state {place.state}" if place.state else ""
+        state = f"  {name:<{states + 6}}" if states else ""
         found.append(
             f"{place.label:<{wide}}  {place.text:<{longest}}{state}  {place.chosen}".rstrip()
         )

@@ -23,6 +23,8 @@ from cepheid.why.story import Setting, Story
 
 STORIES = 400
 """How many lists of events are tried."""
+FURTHER = 24
+"""How many more are tried for something cheaper, once a single change suffices."""
 CHANGES = 12
 """How many changes are tried together."""
 DEPTH = 3
@@ -111,7 +113,7 @@ class Search:
         """The cheapest of several changes together, in the order of their cost."""
         queue = list(self._fruitless)
         heapq.heapify(queue)
-        most = self.tried + (STORIES // 2 if below == math.inf else STORIES // 8)
+        most = self.tried + (STORIES // 2 if below == math.inf else FURTHER)
         while queue and queue[0].priority < below and self.tried < most:
             found = self._tried_out(heapq.heappop(queue))
             if isinstance(found, Answer):
@@ -166,7 +168,7 @@ class Search:
     def _story(self, changes: tuple[Change, ...]) -> Story | None:
         """The events with changes, run; None when they were tried before, or cannot be."""
         try:
-            events = self._changed(changes)
+            events = self._admit(self._changed(changes))
         except CepheidError:
             return None
         until = max((u for u in (self._until, *_untils(changes)) if u is not None), default=None)
@@ -175,7 +177,7 @@ class Search:
             return None
         self._seen.add(key)
         self.tried += 1
-        return Story(self._setting, self._admit(events), until)
+        return Story(self._setting, events, until)
 
     def _changed(self, changes: Sequence[Change]) -> list[Event]:
         events = self._events

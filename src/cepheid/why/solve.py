@@ -87,11 +87,21 @@ class Solver:
         relation = condition.relation if wanted else OPPOSITE[condition.relation]
         left, right = value_of(condition.left, scope), value_of(condition.right, scope)
         if left is None and right is None:
-            yield from self._reach(condition.left, Relation.EQUAL, 1, scope)
+            for side in (condition.left, condition.right):
+                yield from self._reach(side, Relation.EQUAL, self._any(side, scope), scope)
         if right is not None:
             yield from self._reach(condition.left, relation, right, scope)
         if left is not None:
             yield from self._reach(condition.right, relation.mirrored, left, scope)
+
+    def _any(self, side: Expression, scope: Scope) -> Value:
+        """Some value for what is missing on both sides, such as other events have."""
+        name = side.name if isinstance(side, Attribute) else ""
+        known = (event.attributes.get(name) for event in scope.history)
+        kinds = [kinds[name] for kinds in self.schema.values() if name in kinds]
+        defaults: dict[Kind, Value] = {Kind.STRING: "x", Kind.BOOL: True}
+        default = defaults.get(kinds[0], 1) if kinds else 1
+        return next((value for value in known if value is not None), default)
 
     # --- from a condition to attributes --------------------------------------
 

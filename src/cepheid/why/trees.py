@@ -11,11 +11,13 @@ from cepheid.algebra import (
     Attribute,
     Comparison,
     Component,
+    EventPredicate,
     Expression,
     Literal,
     Negation,
     Policy,
     Relation,
+    conjunction,
     conjuncts,
     find,
 )
@@ -407,24 +409,33 @@ class TreeView(TreeEvaluator):
         predicate = component.predicate
         asks = tuple(t for t in predicate.types if t in self.means.solver.produced)
         what = drawn.signal(predicate, component.label)
-        found = "there is none" if not repairs else "none is there that could be taken"
+        there = [event for event in self.world.history if of_type(event, predicate)]
+        found = f"none of {len(there)} fits" if there else "there is none"
         check = Check("missing", f"{what}{where}", found, holds=False)
         return Test(check, repairs, asks)
 
     def _added(self, component: Component, bound: Bound, times: list[int]) -> Iterator[Change]:
         solver, predicate = self.means.solver, component.predicate
         ties = [*self._ties(bound)]
-        alone = dict(bound.items())
-        needed = replace(predicate, filter=self._decidable(predicate.filter, alone))
+        needed = replace(predicate, filter=self._decidable(predicate.filter, bound))
         for time in times:
             draft = solver.draft(needed, self._scope(bound), time, ties)
             if draft is not None:
                 extra = PRODUCED_COST if draft.type in solver.produced else 0.0
                 yield Add(draft, extra, words=self.means.words)
+            else:
+                yield from self._supplied(needed, bound, time)
+
+    def _supplied(self, predicate: EventPredicate, bound: Bound, time: int) -> Iterator[Change]:
+        """What the events that are there lack, for another one to agree with them."""
+        own = Event(predicate.types[0], time, time) if predicate.types else None
+        scope = self._scope(bound, own)
+        for part in conjuncts(predicate.filter):
+            for change in self.means.solver.make(part, scope):
+                if isinstance(change, SetValue) and change.event is not own:
+                    yield change
 
     def _decidable(self, filter_: Expression | None, bound: Bound) -> Expression | None:
-        from cepheid.algebra import conjunction
-
         return conjunction([p for p in conjuncts(filter_) if self._labels(p) <= bound.keys()])
 
     def _ties(self, bound: Bound) -> Iterator[Expression]:
