@@ -10,7 +10,7 @@ from cepheid.algebra import Rule, Tree, input_types
 from cepheid.events import CompositeEvent, Event, Schema
 from cepheid.kernel.columns import Encoder
 from cepheid.kernel.found import Found
-from cepheid.oracle.evaluate import Stream
+from cepheid.oracle.evaluate import _Stream
 from cepheid.oracle.values import Tick
 
 
@@ -30,7 +30,7 @@ class OracleKernel:
         self._rules = rules
         self._numbers = {rule.name: number for number, rule in enumerate(rules)}
         self._events = events
-        self._stream = Stream(rules, schema, failures=failures, depth_limit=3)
+        self._stream = _Stream(rules, schema, failures, depth_limit=3)
         self._origins: dict[int, int] = {}
         self._seen = self._made = 0
         self._ticks: list[tuple[int, int]] = []

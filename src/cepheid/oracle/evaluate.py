@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from cepheid.algebra import (
@@ -56,26 +56,23 @@ def evaluate(
 
     Time goes on to the end of the last event, or to `until`; what is due by then happens.
     """
-    stream = Stream(rules, schema, failures=failures, depth_limit=depth_limit)
-    stream.run(events, until)
+    stream = _Stream(rules, schema, failures, depth_limit)
+    ordered = sorted(map(copy.copy, events), key=stream.order.key)
+    for event in ordered:
+        stream.start(event.end)
+        stream.pass_time(event.end - 1)
+        stream.enter(event)
+    ends = [event.end for event in ordered] + ([] if until is None else [until])
+    if ordered:
+        stream.pass_time(max(ends))
     return Outcome(tuple(stream.found), stream.cut)
 
 
-class Stream:
-    """Hands events to the evaluators of all rules, and composite events back to them.
-
-    `evaluator_of` makes the evaluator of a rule; one that remembers more than it needs to, for
-    those who ask why, may stand in for it.
-    """
+class _Stream:
+    """Hands events to the evaluators of all rules, and composite events back to them."""
 
     def __init__(
-        self,
-        rules: Sequence[Rule],
-        schema: Schema | None = None,
-        *,
-        failures: bool = False,
-        depth_limit: int = DEPTH_LIMIT,
-        evaluator_of: Callable[[Rule, World], Evaluator] | None = None,
+        self, rules: Sequence[Rule], schema: Schema | None, failures: bool, depth_limit: int
     ) -> None:
         self.order = Order(schema)
         self.found: list[CompositeEvent] = []
@@ -84,22 +81,11 @@ class Stream:
         self._depth_limit = depth_limit
         listened = any(FAILURE in input_types(rule) for rule in rules)
         self._world = World([], self.order, failures or listened)
-        self._evaluators = [(evaluator_of or _evaluator)(rule, self._world) for rule in rules]
+        self._evaluators = [_evaluator(rule, self._world) for rule in rules]
         periods = {found.every for rule in rules for found in find(rule, EventPredicate)}
         self._ticks = dict.fromkeys(sorted(filter(None, periods)))
         self._next_tick: dict[int, int] = {}
         self._ticked = 0
-
-    def run(self, events: Iterable[Event], until: int | None = None) -> None:
-        """Let events enter in their order, and time go on to the last of them or to `until`."""
-        ordered = sorted(map(copy.copy, events), key=self.order.key)
-        for event in ordered:
-            self.start(event.end)
-            self.pass_time(event.end - 1)
-            self.enter(event)
-        ends = [event.end for event in ordered] + ([] if until is None else [until])
-        if ordered:
-            self.pass_time(max(ends))
 
     def start(self, time: int) -> None:
         """Periodic timers tick from the first event on."""

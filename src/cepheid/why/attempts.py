@@ -10,6 +10,7 @@ from typing import Protocol
 
 from cepheid.automaton.model import Automaton
 from cepheid.events import CompositeEvent, Event
+from cepheid.oracle.matches import Evaluator
 from cepheid.why.changes import ADD_COST, Change, Move
 from cepheid.why.results import Check, Parameter, Place
 from cepheid.why.solve import Solver
@@ -134,7 +135,7 @@ class Told:
     consumed: tuple[Event, ...] = ()
 
 
-class Trace(Protocol):
+class Trace(Evaluator, Protocol):
     """An evaluator that remembers what it saw."""
 
     def tell(self, event: CompositeEvent, means: Means) -> Told:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -19,7 +20,7 @@ from cepheid.algebra import (
 from cepheid.automaton import compile_rule
 from cepheid.automaton.model import Automaton
 from cepheid.events import CompositeEvent, Event, Schema
-from cepheid.oracle.evaluate import Stream
+from cepheid.oracle.evaluate import DEPTH_LIMIT, _Stream
 from cepheid.oracle.matches import World
 from cepheid.oracle.values import Tick
 from cepheid.why.attempts import Aim, Attempt, Means, Trace
@@ -73,19 +74,33 @@ def _trace(rule: Rule, world: World) -> Trace:
     return DetectorTrace(rule, rule.pattern, world)
 
 
+class _Remembered(_Stream):
+    """The stream of the oracle, with evaluators that remember what they saw."""
+
+    def __init__(self, setting: Setting) -> None:
+        super().__init__(setting.rules, setting.schema, failures=False, depth_limit=DEPTH_LIMIT)
+        self.traces = {rule.name: _trace(rule, self._world) for rule in setting.rules}
+        self._evaluators = list(self.traces.values())
+
+    def run(self, events: Sequence[Event], until: int | None) -> None:
+        """Let events enter in their order, and time go on, as the oracle does."""
+        ordered = sorted(map(copy.copy, events), key=self.order.key)
+        for event in ordered:
+            self.start(event.end)
+            self.pass_time(event.end - 1)
+            self.enter(event)
+        if ordered:
+            self.pass_time(max(ordered[-1].end, ordered[-1].end if until is None else until))
+
+
 class Story:
     """What rules saw in events, up to a time."""
 
     def __init__(self, setting: Setting, events: Sequence[Event], until: int | None = None) -> None:
         self.setting = setting
-        self.traces: dict[str, Trace] = {}
-
-        def remember(rule: Rule, world: World) -> Trace:
-            self.traces[rule.name] = trace = _trace(rule, world)
-            return trace
-
-        stream = Stream(setting.rules, setting.schema, evaluator_of=remember)  # type: ignore[arg-type]
+        stream = _Remembered(setting)
         stream.run(events, until)
+        self.traces = stream.traces
         self.found: list[CompositeEvent] = stream.found
         self.step = _resolution(events)
         ends = [event.end for event in events]
