@@ -204,6 +204,11 @@ REPEATED: dict[str, str] = {
     "lines of query": "\nquery ",
     "lines of assign": "\nassign ",
     "lines of constant": "\nconstant ",
+    "predecessors": "preceded by A ",
+    "negations in words": "without A ",
+    "repetitions": "any number of ",
+    "alternatives in words": "A or ",
+    "instants": "1 s before ",
     "assigned": "1 => A, ",
     "window": ", within ",
     "separators": "---\n",
@@ -230,6 +235,14 @@ BEGINNINGS: dict[str, list[str]] = {
         "define X as [a: A] where ",
         "define X as [A(",
         "define X as [A in {",
+    ],
+    "pretty": [
+        "",
+        "when A where ",
+        "A preceded by B within 5 min before ",
+        "collect A and ",
+        "detect A among (",
+        "A gives B with v = ",
     ],
 }
 """What such a text may begin with, so that it gets past the first word."""
@@ -281,6 +294,15 @@ MANY_RULES: dict[str, list[Callable[[int], str]]] = {
         lambda i: f"define X{i} as [A]*",
         lambda i: f"define X{i} as [A] where b",
     ],
+    "pretty": [
+        lambda i: f"rule X{i} when X{i - 1}",
+        lambda i: f"rule X{i} when X{i + 1}",
+        lambda i: f"rule X{i} detect X{(i + 1) % 1500}",
+        lambda i: "rule X when X",
+        lambda i: f"rule X{i} collect no A",
+        lambda i: f"rule X{i} when A provided b",
+        lambda i: "rule",
+    ],
 }
 """Thousands of small rules, by their number: chains, circles, doubles, mistakes."""
 
@@ -311,6 +333,9 @@ def unknown_names(language: str, length: int, size: int) -> str:
     tests = " and ".join(f"{found}.v = 1" for found in unknown)
     if language == "sase":
         return f"EVENT SEQ({', '.join(f'A {found}' for found in known)}) WHERE {tests}"
+    if language == "pretty":
+        tests = " and ".join(f"v of {found} = 1" for found in unknown)
+        return f"A {' '.join(f'followed by A called {found}' for found in known)} provided {tests}"
     if language == "core":
         return f"define X as {' '.join(f'[{found}: A]' for found in known)} where {tests}"
     events = " and ".join(f"each A() as {found} within 1 s from B" for found in known)

@@ -61,7 +61,7 @@ def is_limit(outcome: Rules | RuleError) -> bool:
     )
 
 
-# --- random texts: 4 x (4 x 450 + 400 + 300) = 10,000 ------------------------
+# --- random texts: 5 x (4 x 450 + 400 + 300) = 12,500 ------------------------
 
 
 @each_language
@@ -154,6 +154,7 @@ def test_nesting_below_the_limit_is_read(language: str) -> None:
         "sase": f"EVENT A WHERE {deep} > 1",
         "laipl": f"Rule R Define X() From A Where A > {deep.replace('v', '1')}",
         "core": f"define X as [A({deep} > 1)]",
+        "pretty": f"A where {deep} > 1",
     }
     assert isinstance(read(texts[language], language), Rules)
 

@@ -408,7 +408,7 @@ def test_several_rules_are_printed_with_an_empty_line_between() -> None:
 @pytest.mark.parametrize("golden", GOLDEN, ids=name_of)
 def test_a_language_that_lacks_the_words_says_so_with_the_name_of_the_rule(golden: Golden) -> None:
     (rule,) = load(golden.text, language=golden.language)
-    for language in LANGUAGES.keys() - {golden.language}:
+    for language in LANGUAGES.keys() - {golden.language, "pretty"}:
         with pytest.raises(CannotExpressError, match=f"rule {rule.name}: .* cannot say"):
             LANGUAGES[language].write(rule)
 

@@ -109,6 +109,6 @@ def test_importing_the_package_imports_no_large_library() -> None:
 def test_types_and_grammars_ship_with_the_package() -> None:
     files = resources.files("cepheid")
     assert files.joinpath("py.typed").is_file()
-    for language in ("tesla", "sase", "laipl", "core"):
+    for language in ("tesla", "sase", "laipl", "core", "pretty"):
         assert files.joinpath("languages", language, "grammar.lark").is_file()
     assert files.joinpath("languages", "common.lark").is_file()

@@ -23,6 +23,7 @@ from cepheid.literals import format_event, parse_event, parse_events, parse_sche
 from cepheid.rules import Rules, load
 
 if TYPE_CHECKING:
+    from cepheid.binding import attribute, event
     from cepheid.runtime.counters import Counters
     from cepheid.runtime.engine import Engine, restore
     from cepheid.runtime.queue import InputQueue, QueueCounters
@@ -39,6 +40,8 @@ _LATER = {
     "QueueCounters": "cepheid.runtime.queue",
     "Why": "cepheid.why.results",
     "WhyNot": "cepheid.why.results",
+    "attribute": "cepheid.binding",
+    "event": "cepheid.binding",
     "restore": "cepheid.runtime.engine",
 }
 """Names that bring much with them, the engine large libraries: imported when first asked for."""
@@ -72,6 +75,8 @@ __all__ = [
     "SpecError",
     "Why",
     "WhyNot",
+    "attribute",
+    "event",
     "format_event",
     "load",
     "parse_event",

@@ -138,21 +138,24 @@ class Problem:
             object.__setattr__(self, "hint", self.hint or hint)
 
     def __str__(self) -> str:
-        lines = [f"{self._place()}{self.severity}: {self.message} [{self.condition}]"]
-        lines += self._caret()
+        lines = [f"{self.place}{self.severity}: {self.message} [{self.condition}]", *self.caret]
         if self.expected:
             lines.append(f"expected: {self.expected}")
         if self.hint:
             lines.append(f"hint: {self.hint}")
         return "\n".join(lines)
 
-    def _place(self) -> str:
+    @property
+    def place(self) -> str:
+        """Where it is, as file, line and column; nothing where that is not known."""
         if self.span is None:
             return ""
         name = self.span.source.name if self.span.source else ""
         return f"{name or '<text>'}:{self.span.line}:{self.span.column}: "
 
-    def _caret(self) -> list[str]:
+    @property
+    def caret(self) -> list[str]:
+        """The line that it is in, and a mark below the place."""
         if self.span is None or self.span.source is None:
             return []
         text, start = _clip(self.span.source.line(self.span.line), self.span.column - 1)
@@ -338,7 +341,7 @@ class CannotExpressError(CepheidError):
     >>> LANGUAGES["laipl"].write(rule)
     Traceback (most recent call last):
     ...
-    cepheid.errors.CannotExpressError: rule Match: LAIPL cannot say a tree
+    cepheid.errors.CannotExpressError: <text>:1:7: rule Match: LAIPL cannot say a tree: ...
     """
 
 

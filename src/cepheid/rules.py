@@ -17,11 +17,14 @@ from cepheid.events import CompositeEvent, Event, Kind, Schema, Value
 from cepheid.languages import LANGUAGES, Language
 from cepheid.languages.lowering import Context
 from cepheid.languages.reading import TEXT_LIMIT
+from cepheid.languages.translating import translated
 from cepheid.literals import parse_schema
 from cepheid.records import Clock, from_records, to_record
 from cepheid.spark.options import is_spark
 
 if TYPE_CHECKING:
+    from cepheid.binding.clauses import Clauses
+    from cepheid.binding.drafts import Draft
     from cepheid.runtime.engine import Engine
     from cepheid.runtime.settings import Limits
     from cepheid.spark.options import SparkOptions
@@ -341,9 +344,23 @@ class Rules:
         """The rules as text, each in its own language, so that it reads as the same rules."""
         return "\n".join(LANGUAGES[rule.language].write(rule) for rule in self.rules)
 
+    def translate(self, to: str) -> str:
+        """The rules as text of another language, with the same meaning, or as a Python program.
+
+        `to` is `pretty` or `python`, which can say every rule, or `tesla`, `sase`, `laipl` or
+        `core`; what that language has no words for is raised as `CannotExpressError`.
+
+        >>> rules = load("define Visit as [a: Door] ; [b: Person] within 1 h", language="core")
+        >>> print(rules.translate("pretty"))
+        rule Visit
+          detect "Door" called a then "Person" called b within 1 h
+        <BLANKLINE>
+        """
+        return translated(self.rules, to)
+
 
 def load(
-    source: str | Path | Iterable[str | Path],
+    source: str | Path | Clauses | Iterable[str | Path | Clauses],
     *,
     language: str | None = None,
     schema: SchemaLike | None = None,
@@ -351,12 +368,13 @@ def load(
     name: str = "",
     limit: int = TEXT_LIMIT,
 ) -> Rules:
-    """Read and check rules from a file, a folder, several of them, or a text.
+    """Read and check rules from a file, a folder, several of them, a text, or Python.
 
     The language follows from a file's ending. A string together with `language` is a text, and
     never looked for as a file; a file with another ending is a `Path` together with `language`.
     With a `schema`, types and attributes are checked against it; `name` is what messages call a
-    text. Everything that is wrong is raised together as `RuleError`.
+    text. Rules that are written in Python are drafts (see docs/languages/python-binding.md), one or
+    several. Everything that is wrong is raised together as `RuleError`.
 
     >>> load("QUERY Q EVENT A x WITHIN 0", language="sase")
     Traceback (most recent call last):
@@ -365,10 +383,11 @@ def load(
     """
     report = Report()
     context = Context(_schema(schema), dict(constants or {}))
-    texts = list(_sources(source, language, name))
-    rules = read_texts(texts, context, report, limit)
+    paths, drafts = _parted(source)
+    texts = list(_sources(paths, language, name))
+    rules = read_texts(texts, context, report, limit, drafts)
     if not rules and not report.errors:
-        _report_nothing(source, [text for text, _ in texts], report)
+        _report_nothing(paths, [text for text, _ in texts], report)
     report.fail_on_errors()
     return Rules(tuple(rules), context.schema, tuple(report.warnings))
 
@@ -378,19 +397,36 @@ def read_texts(
     context: Context,
     report: Report,
     limit: int = TEXT_LIMIT,
+    drafts: Iterable[Draft] = (),
 ) -> list[Rule]:
-    """The rules of texts, checked together; what is wrong is reported."""
+    """The rules of texts and drafts, checked together; what is wrong is reported."""
     rules: list[Rule] = []
     for text, language in texts:
         rules += language.read(text, context, report, limit)
-    rules = _named(rules)
+    lowered = [draft.lower(report) for draft in drafts]
+    rules = _named([*rules, *(rule for rule in lowered if rule is not None)])
     check(rules, context.schema, report)
     return rules
 
 
-def _report_nothing(
-    source: str | Path | Iterable[str | Path], texts: list[Source], report: Report
-) -> None:
+Named = str | Path | Iterable[str | Path]
+"""Rules by the names of their files, or as a text."""
+
+
+def _parted(
+    source: str | Path | Clauses | Iterable[str | Path | Clauses],
+) -> tuple[Named, list[Draft]]:
+    """What is read from texts, and what is written in Python."""
+    if isinstance(source, str | Path):
+        return source, []
+    from cepheid.binding.clauses import Clauses
+
+    given = [source] if isinstance(source, Clauses) else list(source)
+    drafts = [item.draft() for item in given if isinstance(item, Clauses)]
+    return [item for item in given if not isinstance(item, Clauses)], drafts
+
+
+def _report_nothing(source: Named, texts: list[Source], report: Report) -> None:
     if texts:
         where = ", ".join(text.name or "the text" for text in texts[:3])
         report.error("EMPTY_TEXT", f"there is no rule in {where}", Span(1, 1, 1, texts[0]))
@@ -410,9 +446,7 @@ def _schema(schema: SchemaLike | None) -> Schema:
     return parse_schema(schema) if isinstance(schema, str) else Schema.of(schema)
 
 
-def _sources(
-    source: str | Path | Iterable[str | Path], language: str | None, name: str
-) -> Iterator[tuple[Source, Language]]:
+def _sources(source: Named, language: str | None, name: str) -> Iterator[tuple[Source, Language]]:
     if isinstance(source, str) and language is not None:
         yield Source(source, name), _language(language)
         return

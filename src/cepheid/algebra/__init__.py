@@ -63,6 +63,7 @@ from cepheid.algebra.rules import (
     Rule,
 )
 from cepheid.algebra.walk import (
+    difference,
     find,
     input_types,
     labels_of,
@@ -127,6 +128,7 @@ __all__ = [
     "Window",
     "conjunction",
     "conjuncts",
+    "difference",
     "disjunction",
     "find",
     "input_types",

@@ -79,9 +79,10 @@ class Binding(Node):
 
 @dataclass(frozen=True, slots=True)
 class Equivalence(Node):
-    """An equivalence test: every component that has the attribute has the same value in it.
+    """An equivalence test: every component has the same value in the attribute.
 
-    With a value, all of them must have that value.
+    With a value, all of them must have that value. A component without the attribute counts like
+    any comparison with a missing value: it fits where the rule accepts those, else it does not.
     """
 
     attribute: str

@@ -81,3 +81,26 @@ def input_types(rule: Rule) -> tuple[str, ...]:
         if (isinstance(part, EventPredicate) and part.every is None) or isinstance(part, Pick):
             found.update(dict.fromkeys(part.types))
     return tuple(found)
+
+
+def difference(one: Node, other: Node) -> str:
+    """The first part in which two nodes differ, in words; nothing where they are equal.
+
+    >>> from cepheid.algebra import Literal, Negative
+    >>> difference(Negative(Literal(1)), Negative(Literal(2)))
+    'value of literal'
+    """
+    if type(one) is not type(other):
+        return type(one).__name__.lower()
+    for name in reversed(_field_names(one)):
+        mine, theirs = getattr(one, name), getattr(other, name)
+        if mine == theirs:
+            continue
+        pairs = zip(mine, theirs, strict=False) if isinstance(mine, tuple) else [(mine, theirs)]
+        inner = (
+            difference(left, right)
+            for left, right in pairs
+            if isinstance(left, Node) and isinstance(right, Node) and left != right
+        )
+        return next(filter(None, inner), f"{name} of {type(one).__name__.lower()}")
+    return ""

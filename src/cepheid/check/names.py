@@ -23,6 +23,7 @@ from cepheid.algebra import (
 )
 from cepheid.check.definitions import Definitions
 from cepheid.check.facts import Facts, Types
+from cepheid.check.hints import hint
 from cepheid.errors import Report, did_you_mean
 
 
@@ -57,9 +58,9 @@ class _Names:
     def labels(self) -> dict[str, Types]:
         return self.facts.labels
 
-    def _error(self, condition: str, message: str, node: Node, hint: str = "") -> None:
+    def _error(self, condition: str, message: str, node: Node, advice: str = "") -> None:
         span = node.span or self.rule.span
-        self.report.error(condition, message, span, hint=hint, rule=self.rule.name)
+        self.report.error(condition, message, span, hint=advice, rule=self.rule.name)
 
     # --- types ---------------------------------------------------------------
 
@@ -162,10 +163,7 @@ class _Names:
             "UNKNOWN_PARAMETER",
             f"parameter ${parameter.name} in rule {self.rule.name} is bound nowhere",
             parameter,
-            close
-            if close.startswith("did")
-            else f"bind it where an event has it: Smoke(area = ${parameter.name}); "
-            "negations and aggregates cannot bind parameters",
+            close if close.startswith("did") else hint("parameter", self.rule, parameter.name),
         )
 
 

@@ -24,6 +24,7 @@ from cepheid.algebra import (
     Tree,
 )
 from cepheid.check.facts import Facts
+from cepheid.check.hints import hint
 from cepheid.errors import Report, did_you_mean
 
 RESERVED = ("id", "type", "ts", "start", "rule", "events")
@@ -42,7 +43,7 @@ def check_structure(facts: Facts, report: Report) -> bool:
     elif isinstance(rule.pattern, Detector):
         structure.check_detector(rule.pattern)
     elif isinstance(rule.pattern, Collection) and rule.pattern.window is None:
-        structure.unbounded(rule.pattern, "add Within(…) or Batch(…)")
+        structure.unbounded(rule.pattern, hint("collection", rule))
     return len(report.errors) == before
 
 
@@ -67,17 +68,17 @@ class _Structure:
     facts: Facts
     report: Report
 
-    def _error(self, condition: str, message: str, node: Node, hint: str = "") -> None:
+    def _error(self, condition: str, message: str, node: Node, advice: str = "") -> None:
         span = node.span or self.rule.span
-        self.report.error(condition, message, span, hint=hint, rule=self.rule.name)
+        self.report.error(condition, message, span, hint=advice, rule=self.rule.name)
 
-    def unbounded(self, node: Node, hint: str) -> None:
+    def unbounded(self, node: Node, advice: str) -> None:
         """Warn of state that nothing limits."""
         self.report.warn(
             "UNBOUNDED_STATE",
             f"rule {self.rule.name} may keep events for ever: nothing limits its match in time",
             node.span or self.rule.span,
-            hint=hint,
+            hint=advice,
             rule=self.rule.name,
         )
 
@@ -143,11 +144,11 @@ class _Structure:
                     f"negation of {' or '.join(negation.predicate.types)} in rule "
                     f"{self.rule.name} must have a window",
                     negation,
-                    "add a WITHIN clause",
+                    hint("negation", self.rule),
                 )
         open_windows = [part for part in tree.components[1:] if part.window and not part.window.low]
         if open_windows and tree.within is None:
-            self.unbounded(tree, "add WITHIN and a length of time")
+            self.unbounded(tree, hint("tree", self.rule))
 
     def _check_path(
         self, component: Component, by_label: dict[str, Component], grounded: set[str]
@@ -186,7 +187,7 @@ class _Structure:
                 "EMPTY_MATCH",
                 f"the pattern of rule {self.rule.name} accepts nothing at all",
                 detector.body,
-                "let it need at least one event, such as [A] [A]* instead of [A]*",
+                hint("empty", self.rule),
             )
         for timing in self.facts.all(Timing):
             if nullable(timing.first):
@@ -198,7 +199,7 @@ class _Structure:
                     "a timer is set at the end of the first part, so it needs an event",
                 )
         if detector.within is None and _waits_untimed(detector.body, timed=False):
-            self.unbounded(detector, "add within and a length of time, or a timing operator")
+            self.unbounded(detector, hint("detector", self.rule))
 
 
 def _waits_untimed(body: Body, *, timed: bool) -> bool:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import argparse
 import sys
+from dataclasses import replace
 from pathlib import Path
 
-from cepheid.errors import CepheidError, RuleError
+from cepheid.errors import CepheidError, RuleError, did_you_mean
 from cepheid.languages import LANGUAGES
 from cepheid.rules import Rules, load
 
@@ -33,6 +34,19 @@ def loaded(options: argparse.Namespace) -> Rules | None:
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
         print(f"error: schema {options.schema} cannot be read: {reason}", file=sys.stderr)
+    return None
+
+
+def chosen(rules: Rules, name: str | None) -> Rules | None:
+    """The rule of a name, or all of them; None when there is no such rule, which is told."""
+    if name is None:
+        return rules
+    found = tuple(rule for rule in rules if rule.name == name)
+    if found:
+        return replace(rules, rules=found)
+    names = [rule.name for rule in rules]
+    hint = did_you_mean(name, names) or f"the rules are {', '.join(names[:20])}"
+    print(f"error: no rule is called {name}\n\nhint: {hint}", file=sys.stderr)
     return None
 
 

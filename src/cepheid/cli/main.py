@@ -17,6 +17,7 @@ from cepheid.cli.loading import add_rules
 from cepheid.cli.new import add_new
 from cepheid.cli.run import RUN_HELP, add_run_arguments
 from cepheid.cli.test import add_test
+from cepheid.cli.translate import add_translate
 from cepheid.cli.why import add_why
 
 _EXPLAIN_HELP = """\
@@ -68,6 +69,7 @@ def parser() -> argparse.ArgumentParser:
     add_new(commands)
     add_check(commands)
     _add_explain(commands)
+    add_translate(commands)
     add_test(commands)
     _add_run(commands)
     add_backtest(commands)

@@ -6,10 +6,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib import import_module
 
-from cepheid.algebra import Rule
-from cepheid.errors import CannotExpressError, Report, Source
+from cepheid.algebra import Rule, difference
+from cepheid.errors import Report, Source
 from cepheid.languages.lowering import Context
 from cepheid.languages.reading import TEXT_LIMIT
+from cepheid.languages.writing import cannot_say
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,10 +39,17 @@ class Language:
         report = Report()
         again = list(self.read(Source(text), Context(), report))
         if report.errors or again != [rule]:
-            raise CannotExpressError(
-                f"rule {rule.name}: {self.name} cannot say it so that it reads back the same"
-            )
+            raise cannot_say(rule, self.name, _reason(rule, report, again))
         return text
+
+
+def _reason(rule: Rule, report: Report, again: list[Rule]) -> str:
+    """Why what was written does not read as the rule."""
+    if report.errors:
+        return f"it: there {report.errors[0].message}"
+    if len(again) != 1:
+        return "it so that it reads back as one rule"
+    return f"it so that it reads back the same: {difference(rule, again[0])} would be another"
 
 
 LANGUAGES: dict[str, Language] = {
@@ -49,5 +57,6 @@ LANGUAGES: dict[str, Language] = {
     "sase": Language("sase", ".sase"),
     "laipl": Language("laipl", ".laipl"),
     "core": Language("core", ".ce"),
+    "pretty": Language("pretty", ".pretty"),
 }
 """The languages by name."""

@@ -12,17 +12,22 @@ from enum import IntEnum
 from cepheid.algebra import (
     And,
     Arithmetic,
+    Collection,
     Comparison,
+    Detector,
     Expression,
     Literal,
     Negative,
     Node,
     Not,
     Or,
+    Pattern,
     Rule,
+    Run,
     Sign,
+    Tree,
 )
-from cepheid.errors import CannotExpressError
+from cepheid.errors import CannotExpressError, Problem
 from cepheid.literals import format_value
 from cepheid.units import format_time
 
@@ -40,6 +45,26 @@ class Level(IntEnum):
     ATOM = 8
 
 
+_KINDS: dict[type, str] = {
+    Tree: "a tree: events that are chosen backwards from the last one",
+    Run: "a run: all events of a window, judged when it is full",
+    Collection: "a collection: events that fulfil constraints together and are used up",
+    Detector: "a detector: a regular expression over events",
+}
+"""The kinds of patterns, in words."""
+
+
+def cannot_say(
+    rule: Rule, language: str, what: str, instead: str = "", *, at: Node | None = None
+) -> CannotExpressError:
+    """The error for a rule that a language has no words for."""
+    span = (at.span if at else None) or rule.span
+    problem = Problem("", "", span)
+    hint = f"\n\nhint: {instead}" if instead else ""
+    lines = [f"{problem.place}rule {rule.name}: {language} cannot say {what}", *problem.caret]
+    return CannotExpressError("\n".join(lines) + hint)
+
+
 @dataclass
 class Writing:
     """Writes one rule; every language derives from it."""
@@ -51,10 +76,39 @@ class Writing:
     reserved: frozenset[str] = frozenset()
     """Words that cannot be names, in lower case."""
 
-    def cannot(self, what: str, instead: str = "") -> CannotExpressError:
-        """The error that says what the language has no words for."""
-        hint = f"\n\nhint: {instead}" if instead else ""
-        return CannotExpressError(f"rule {self.rule.name}: {self.language} cannot say {what}{hint}")
+    def cannot(self, what: str, instead: str = "", *, at: Node | None = None) -> CannotExpressError:
+        """The error that says what the language has no words for, and where that stands."""
+        return cannot_say(self.rule, self.language, what, instead, at=at)
+
+    def check_kind(self, *kinds: type[Pattern]) -> None:
+        """Refuse patterns of other kinds."""
+        pattern = self.rule.pattern
+        if not isinstance(pattern, kinds):
+            raise self.cannot(_KINDS[type(pattern)], at=pattern)
+
+    def check_meaning(
+        self, *, missing: bool = False, point: bool = False, everything: bool = False
+    ) -> None:
+        """Refuse what every rule of the language does otherwise."""
+        rule = self.rule
+        if rule.missing is not missing:
+            does, other = ("holds", "fails") if rule.missing else ("fails", "holds")
+            raise self.cannot(
+                f"that a comparison with a missing value {does}", f"there it {other} in every rule"
+            )
+        if rule.point is not point:
+            does, other = "at one point in time", "from its first event to its last"
+            does, other = (does, other) if rule.point else (other, does)
+            raise self.cannot(
+                f"that the composite event lies {does}", f"there it lies {other} in every rule"
+            )
+        if rule.output.everything and not everything:
+            raise self.cannot("that the rule gives all attributes of its events", at=rule.output)
+
+    def check_no_consuming(self) -> None:
+        """Refuse rules that use up the events of a match by name."""
+        if self.rule.consuming:
+            raise self.cannot(f"consuming {', '.join(self.rule.consuming)}")
 
     def name(self, name: str) -> str:
         """A name, if the language can spell it."""

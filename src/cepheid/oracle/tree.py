@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 from cepheid.algebra import (
     Component,
+    Equivalence,
     Expression,
     Negation,
     Policy,
@@ -171,17 +172,16 @@ class TreeEvaluator:
     def _equivalent(self, bound: Bound, other: Event | None = None) -> bool:
         """Every equivalence test, over the match and possibly one more event."""
         events = [event for _, event in labelled(bound)] + ([other] if other else [])
-        for equivalence in self.tree.equivalences:
-            values = [
-                event.attributes[equivalence.attribute]
-                for event in events
-                if equivalence.attribute in event.attributes
-            ]
-            if equivalence.value is not None:
-                values.append(equivalence.value)
-            if not all(equal(values[0], value) for value in values[1:]):
-                return False
-        return True
+        return all(self._same(test, events) for test in self.tree.equivalences)
+
+    def _same(self, test: Equivalence, events: list[Event]) -> bool:
+        """Whether events have one value; a missing one counts as in any comparison of the rule."""
+        values = [event.attributes.get(test.attribute) for event in events]
+        values += [] if test.value is None else [test.value]
+        known = [value for value in values if value is not None]
+        if len(known) < len(values) and len(values) > 1 and not self.rule.missing:
+            return False
+        return all(equal(known[0], value) for value in known[1:])
 
     def _absent(self, negation: Negation, bound: Bound) -> bool:
         """No event of the negation lies in its window."""

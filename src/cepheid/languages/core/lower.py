@@ -31,7 +31,7 @@ from cepheid.algebra import (
 )
 from cepheid.errors import EventError, Report, Source, did_you_mean
 from cepheid.languages.core.push import push
-from cepheid.languages.core.scope import check_scope
+from cepheid.languages.core.scope import PARALLEL_LIMIT, check_scope
 from cepheid.languages.lowering import Branch, Context, Lowering, ParseTree, parts
 from cepheid.languages.reading import TEXT_LIMIT, Grammar
 from cepheid.units import scale, unit_size
@@ -79,9 +79,6 @@ GRAMMAR = Grammar.load(
         (r"\breturn\s+[^\s(]", "attributes stand in brackets: return (room = o.room)"),
     ],
 )
-
-PARALLEL_LIMIT = 32
-"""The most || that a rule may have."""
 
 _FUNCTIONS = {"average": Function.AVG, **{function.lower(): function for function in Function}}
 

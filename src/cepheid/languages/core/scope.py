@@ -19,6 +19,23 @@ from cepheid.algebra import (
 )
 from cepheid.languages.lowering import Lowering
 
+PARALLEL_LIMIT = 32
+"""The most || that a rule may have."""
+
+
+class Hints(NamedTuple):
+    """Advice in the words of a language; {name} is the name of what is meant."""
+
+    side: str = "both sides must have an event: [A] [A]* instead of [A]*"
+    timer: str = "{name} holds in the second part of its timing operator, outside of ||"
+    label: str = (
+        "a filter refers to events that come before, on the same side of ||; "
+        "put the condition behind where"
+    )
+
+
+CORE_HINTS = Hints()
+
 
 class Step(NamedTuple):
     """One step down from the root of an expression: the node, and the number of the child."""
@@ -118,42 +135,42 @@ def common_steps(paths: list[Path]) -> int:
     return shortest
 
 
-def check_scope(body: Body, lowering: Lowering) -> None:
+def check_scope(body: Body, lowering: Lowering, hints: Hints = CORE_HINTS) -> None:
     """Report labels and timers where they are not known, and sides of || without an event."""
     found = list(places(body))
     labelled = {place.node.label: place.path for place in found if isinstance(place.node, Atom)}
     for place in found:
         if isinstance(place.node, Atom):
-            _check_timers(place.node, place.path, lowering)
-            _check_labels(place.node, place.path, labelled, lowering)
+            _check_timers(place.node, place.path, lowering, hints.timer)
+            _check_labels(place.node, place.path, labelled, lowering, hints.label)
         elif isinstance(place.node, Parallel):
-            _check_sides(place.node, lowering)
+            _check_sides(place.node, lowering, hints.side)
 
 
-def _check_sides(parallel: Parallel, lowering: Lowering) -> None:
+def _check_sides(parallel: Parallel, lowering: Lowering, hint: str) -> None:
     for side in (parallel.left, parallel.right):
         if nullable(side):
             lowering.error(
                 "EMPTY_MATCH",
                 f"a side of || in rule {lowering.rule} accepts nothing at all",
                 side.span,
-                hint="both sides must have an event: [A] [A]* instead of [A]*",
+                hint=hint,
             )
 
 
-def _check_timers(atom: Atom, path: Path, lowering: Lowering) -> None:
+def _check_timers(atom: Atom, path: Path, lowering: Lowering, hint: str) -> None:
     for item in (*atom.accepts, *atom.domain):
         if isinstance(item, TimerSignal) and not timer_reaches(item.name, path):
             lowering.error(
                 "WRONG_STRUCTURE",
                 f"timer {item.name} in rule {lowering.rule} is not set here",
                 item.span,
-                hint=f"{item.name} holds in the second part of its timing operator, outside of ||",
+                hint=hint.format(name=item.name),
             )
 
 
 def _check_labels(
-    atom: Atom, path: Path, labelled: dict[str | None, Path], lowering: Lowering
+    atom: Atom, path: Path, labelled: dict[str | None, Path], lowering: Lowering, hint: str
 ) -> None:
     for item in (*atom.accepts, *atom.domain):
         for label in sorted(labels_of(item)):
@@ -162,6 +179,5 @@ def _check_labels(
                     "WRONG_STRUCTURE",
                     f"event {label} in rule {lowering.rule} is not known in this filter",
                     item.span,
-                    hint="a filter refers to events that come before, on the same side of ||; "
-                    "put the condition behind where",
+                    hint=hint,
                 )

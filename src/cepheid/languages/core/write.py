@@ -45,8 +45,8 @@ class CoreWriting(Writing):
     def text(self) -> str:
         """The whole rule."""
         rule, detector = self.rule, self.rule.pattern
-        if not isinstance(detector, Detector):
-            raise self.cannot(f"a {type(detector).__name__.lower()}")
+        self.check_kind(Detector)
+        assert isinstance(detector, Detector)  # noqa: S101 (checked)
         self._check(rule)
         lines = [f"define {self.name(rule.name)} as", f"  {self._body(detector.body)}"]
         if detector.where is not None:
@@ -60,12 +60,12 @@ class CoreWriting(Writing):
     def _check(self, rule: Rule) -> None:
         if rule.name != rule.output.type:
             raise self.cannot("a rule whose name is not the type of its composite event")
-        if rule.missing or rule.point or rule.consuming or rule.output.everything:
-            raise self.cannot("what the rule does with missing attributes, intervals or its output")
+        self.check_meaning()
+        self.check_no_consuming()
 
     def _returned(self) -> str:
         if any(attribute.kind is not None for attribute in self.rule.output.attributes):
-            raise self.cannot("the type of an attribute")
+            raise self.cannot("the type of an attribute", at=self.rule.output)
         return ", ".join(
             f"{self.name(attribute.name)} = {self.expression(attribute.value, Level.SUM)}"
             for attribute in self.rule.output.attributes
@@ -92,7 +92,7 @@ class CoreWriting(Writing):
             return self._timing(body), Binding.UNIT
         if isinstance(body, Atom):
             return self._atom(body), Binding.UNIT
-        raise self.cannot(f"{type(body).__name__.lower()} in an expression")
+        raise self.cannot(f"{type(body).__name__.lower()} in an expression", at=body)
 
     def _parts(self, parts: tuple[Body, ...], sign: str, place: Binding) -> str:
         return sign.join(self._body(part, place) for part in parts)
@@ -123,7 +123,7 @@ class CoreWriting(Writing):
         if isinstance(signal, TimerSignal):
             return self.name(signal.name)
         if len(signal.types) != 1 or signal.every is not None:
-            raise self.cannot("an event of any of several types, or a periodic timer")
+            raise self.cannot("an event of any of several types, or a periodic timer", at=signal)
         inside = "" if signal.filter is None else f"({self.expression(signal.filter)})"
         return f"{self.name(signal.types[0])}{inside}"
 

@@ -81,10 +81,10 @@ class LaiplWriting(Writing):
     def text(self) -> str:
         """The whole rule."""
         rule, pattern = self.rule, self.rule.pattern
-        if not isinstance(pattern, Run | Collection):
-            raise self.cannot(f"a {type(pattern).__name__.lower()}")
-        if rule.missing or rule.point or rule.consuming or rule.output.everything:
-            raise self.cannot("what the rule does with missing attributes, intervals or its output")
+        self.check_kind(Run, Collection)
+        assert isinstance(pattern, Run | Collection)  # noqa: S101 (checked)
+        self.check_meaning()
+        self.check_no_consuming()
         if not _RULE_NAME.fullmatch(rule.name):
             raise self.cannot(f"the name {rule.name}")
         lines = [
@@ -105,7 +105,7 @@ class LaiplWriting(Writing):
 
     def _attribute_and_kind(self, attribute: OutputAttribute) -> str:
         if attribute.kind is None:
-            raise self.cannot("an attribute without a type")
+            raise self.cannot("an attribute without a type", at=attribute)
         return f"{self._attribute(attribute.name)}: {_KINDS[attribute.kind]}"
 
     def _value(self, index: int) -> Expression | None:
@@ -133,7 +133,7 @@ class LaiplWriting(Writing):
         if isinstance(condition, Comparison):
             return self._judged(run, condition)
         if condition is not None:
-            raise self.cannot("a condition of several parts on a run")
+            raise self.cannot("a condition of several parts on a run", at=run)
         if isinstance(value, Item) and run.predicate.filter is None:
             return self._item(run.predicate.types, value.index, value.attribute)
         return self._event(run.predicate, value)
@@ -145,7 +145,7 @@ class LaiplWriting(Writing):
             item = self._item(run.predicate.types, left.index, left.attribute)
             return self._whole(run, item, condition)
         if not isinstance(left, Collected):
-            raise self.cannot("this condition on a run")
+            raise self.cannot("this condition on a run", at=run)
         if left.function is Function.COUNT:
             counted = EventPredicate(run.predicate.types, left.filter)
             return self._whole(run, f"Count({self._event(counted, None)})", condition)
@@ -188,7 +188,7 @@ class LaiplWriting(Writing):
             return self._picked(leaf, value)
         if isinstance(leaf, Accumulate):
             if leaf.predicate.filter is not None:
-                raise self.cannot("an aggregate over events that a filter selects")
+                raise self.cannot("an aggregate over events that a filter selects", at=leaf)
             subject = f"{self._type(leaf.predicate.types)}.{self._attribute(leaf.attribute)}"
             bound = self.expression(leaf.bound, Level.SUM)
             return f"{_WORDS.get(leaf.function, 'Count')}({subject}) {leaf.relation} {bound}"
@@ -226,7 +226,8 @@ class LaiplWriting(Writing):
         """A condition on a single event, if it is one comparison of an attribute."""
         left = condition.left if isinstance(condition, Comparison) else None
         if not isinstance(left, Attribute) or left.label is not None:
-            raise self.cannot("a condition on an event that is not one comparison")
+            what = "a condition on an event that is not one comparison"
+            raise self.cannot(what, at=condition)
         assert isinstance(condition, Comparison)  # noqa: S101 (it has a left side)
         return condition
 

@@ -56,8 +56,8 @@ class SaseWriting(Writing):
     def text(self) -> str:
         """The whole query."""
         rule, tree = self.rule, self.rule.pattern
-        if not isinstance(tree, Tree):
-            raise self.cannot(f"a {type(tree).__name__.lower()}")
+        self.check_kind(Tree)
+        assert isinstance(tree, Tree)  # noqa: S101 (checked)
         self._check(rule, tree)
         parts = [f"QUERY {self._type(rule.name)}", f"EVENT {self._pattern(tree)}"]
         where = self._where(tree)
@@ -70,12 +70,14 @@ class SaseWriting(Writing):
         return "\n".join(parts) + "\n"
 
     def _check(self, rule: Rule, tree: Tree) -> None:
-        if not rule.missing or rule.point or rule.consuming:
-            raise self.cannot("what the rule does with missing attributes, points or consumption")
+        self.check_meaning(missing=True, everything=True)
+        self.check_no_consuming()
         if tree.bindings:
-            raise self.cannot("parameters", "compare the attributes themselves: x.id = y.id")
+            what = f"the parameter ${tree.bindings[0].name}"
+            compare = "compare the attributes themselves: x.id = y.id"
+            raise self.cannot(what, compare, at=tree.bindings[0])
         if rule.output.everything and rule.output.attributes:
-            raise self.cannot("all attributes together with others")
+            raise self.cannot("all attributes together with others", at=rule.output)
 
     # --- EVENT ---------------------------------------------------------------
 
@@ -96,16 +98,25 @@ class SaseWriting(Writing):
         for component, label in zip(tree.components[::-1], followers, strict=True):
             wanted = Window(None, Instant(label)) if label is not None else None
             if component.window != wanted or component.selection != EACH:
-                raise self.cannot(f"the window or selection of {component.label}")
+                self._refuse_choice(component, wanted)
             if component.predicate.filter is not None:
-                raise self.cannot(f"a filter inside {component.label}", "use WHERE")
+                what = f"a filter on {component.label} before it is chosen"
+                raise self.cannot(what, "WHERE tests the whole match", at=component)
         if tree.deadline not in (None, Instant(labels[0], tree.within or 0)):
-            raise self.cannot("a deadline other than the end of the window")
+            raise self.cannot("a deadline other than the end of the window", at=tree.deadline)
+
+    def _refuse_choice(self, component: Component, wanted: Window | None) -> None:
+        if component.window != wanted:
+            what, at = f"the window of {component.label}", component.window or component
+            raise self.cannot(what, "there one window, WITHIN, holds the whole match", at=at)
+        what = f"the choice of {component.label} by {component.selection.policy}"
+        raise self.cannot(what, "there every match counts", at=component)
 
     def _gap(self, negation: Negation, labels: list[str], within: int | None) -> int:
         windows = gap_windows(labels, within)
         if negation.window not in windows:
-            raise self.cannot(f"the window of the negated {negation.label}")
+            what = f"the window of the absent {' or '.join(negation.predicate.types)}"
+            raise self.cannot(what, "there what is absent lies between two neighbours", at=negation)
         return windows.index(negation.window)
 
     def _component(self, component: Component) -> str:
@@ -116,7 +127,7 @@ class SaseWriting(Writing):
 
     def _event(self, predicate: EventPredicate, label: str) -> str:
         if predicate.every is not None:
-            raise self.cannot("a timer")
+            raise self.cannot("a periodic timer", at=predicate)
         names = ", ".join(map(self._type, predicate.types))
         text = names if len(predicate.types) == 1 else f"ANY({names})"
         return text if label == default_label(predicate.types) else f"{text} {self.name(label)}"
@@ -167,5 +178,5 @@ class SaseWriting(Writing):
             for attribute in self.rule.output.attributes
         ]
         if any(attribute.kind is not None for attribute in self.rule.output.attributes):
-            raise self.cannot("the type of an attribute")
+            raise self.cannot("the type of an attribute", at=self.rule.output)
         return f"({', '.join(attributes)})"

@@ -38,8 +38,8 @@ class TeslaWriting(Writing):
     def text(self) -> str:
         """The whole rule."""
         rule, tree = self.rule, self.rule.pattern
-        if not isinstance(tree, Tree):
-            raise self.cannot(f"a {type(tree).__name__.lower()}")
+        self.check_kind(Tree)
+        assert isinstance(tree, Tree)  # noqa: S101 (checked)
         self._check(rule, tree)
         parts = [
             f"Rule {rule.name}",
@@ -53,10 +53,15 @@ class TeslaWriting(Writing):
         return "\n".join(parts) + "\n"
 
     def _check(self, rule: Rule, tree: Tree) -> None:
-        if tree.equivalences or tree.within is not None or tree.deadline is not None:
-            raise self.cannot("a window or an equivalence test over the whole pattern")
-        if rule.missing or not rule.point or rule.output.everything:
-            raise self.cannot("what the rule does with missing attributes, intervals or its output")
+        self.check_meaning(point=True)
+        if tree.equivalences:
+            what = f"that {tree.equivalences[0].attribute} is the same in all events"
+            instead = "tie the events by a parameter: A(id = $a) and each B(id = $a)"
+            raise self.cannot(what, instead, at=tree.equivalences[0])
+        if tree.within is not None:
+            raise self.cannot("a window around the whole match", "give each event a window")
+        if tree.deadline is not None:
+            raise self.cannot("that nothing comes after the last event", at=tree.deadline)
 
     def _definition(self) -> str:
         attributes = ", ".join(
@@ -64,7 +69,7 @@ class TeslaWriting(Writing):
             for attribute in self.rule.output.attributes
         )
         if any(attribute.kind is None for attribute in self.rule.output.attributes):
-            raise self.cannot("an attribute without a type")
+            raise self.cannot("an attribute without a type", at=self.rule.output)
         return f"{self.name(self.rule.output.type)}({attributes})"
 
     def _where(self) -> str:
@@ -102,7 +107,8 @@ class TeslaWriting(Writing):
         if component.window is None:
             return text
         if component.window.length is None:
-            raise self.cannot("an event without a window by time")
+            what = f"the window of {component.label}"
+            raise self.cannot(what, "there every event has a window by time", at=component)
         return f"{_selection(component.selection)} {text} {self._window(component.window)}"
 
     def _negation(self, negation: Negation) -> str:
@@ -112,7 +118,7 @@ class TeslaWriting(Writing):
         if predicate.every is not None:
             return f"Timer(every = {self.duration(predicate.every)})"
         if len(predicate.types) != 1:
-            raise self.cannot("an event of any of several types")
+            raise self.cannot("an event of any of several types", at=predicate)
         constraints = [
             f"{self.name(binding.value.name)} = ${self.name(binding.name)}"
             for binding in bindings
@@ -126,7 +132,8 @@ class TeslaWriting(Writing):
         if window.length is not None and window.high is not None:
             return f"within {self.duration(window.length)} from {self.name(window.high.label)}"
         if window.low is None or window.high is None or window.low.offset or window.high.offset:
-            raise self.cannot("a window without bounds")
+            what = "a window that is neither before an event nor between two"
+            raise self.cannot(what, at=window)
         return f"between {self.name(window.low.label)} and {self.name(window.high.label)}"
 
     def operand(self, node: Node) -> str:
@@ -139,7 +146,7 @@ class TeslaWriting(Writing):
         if isinstance(node, Aggregate):
             attribute = f".{self.name(node.attribute)}" if node.attribute else ""
             if node.function is not Function.COUNT and not attribute:
-                raise self.cannot("an aggregate without an attribute")
+                raise self.cannot("an aggregate without an attribute", at=node)
             subject = f"{self._predicate(node.predicate, [])}{attribute}"
             return f"{node.function}({subject} {self._window(node.window)})"
         return super().operand(node)

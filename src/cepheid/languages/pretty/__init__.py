@@ -1,0 +1,1 @@
+"""The pretty language: rules in English words."""
