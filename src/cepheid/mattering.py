@@ -14,6 +14,7 @@ from cepheid.algebra import (
     EventPredicate,
     Policy,
     Rule,
+    Run,
     Timing,
     Tree,
     find,
@@ -49,7 +50,7 @@ def involved(rules: Sequence[Rule], rule: Rule) -> list[Rule]:
 
 
 def _can_fail(rule: Rule) -> bool:
-    return rule.language == "laipl"
+    return isinstance(rule.pattern, Run)
 
 
 def horizon(rules: Iterable[Rule]) -> float:

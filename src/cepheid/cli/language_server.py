@@ -34,7 +34,8 @@ examples:
   cepheid language-server               started by an editor, which talks to it
   cepheid check rules/ --format json    the same problems once, for other tools
 
-Editors: name it as the server for *.tesla, *.sase, *.laipl, *.ce and *.test; see docs/editors.md.
+Editors: name it as the server for *.tesla, *.sase, *.laipl, *.ce, *.pretty and *.test; see
+docs/editors.md.
 """
 _SEVERITIES = {"error": 1, "warning": 2, "note": 3}
 _METHOD_NOT_FOUND, _INVALID = -32601, -32600

@@ -9,7 +9,6 @@ from cepheid.cli.loading import add_rules, chosen, loaded
 from cepheid.errors import CannotExpressError
 from cepheid.languages.translating import TARGETS
 
-
 TRANSLATE_HELP = """\
 examples:
   cepheid translate fire.tesla --to pretty               in English words

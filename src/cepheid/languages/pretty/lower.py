@@ -144,6 +144,7 @@ class PrettyLowering(KeyLowering):
             self.clauses.setdefault(str(clause.data), []).append(clause)
         gives = self._one("gives")
         self.rule = word(name or (parts(gives)[0] if gives else Token("NAME", "Match")))
+        self._check_more_than_a_word(pattern)
         self._check_clauses(str(pattern.data))
         self._collect_labels(pattern)
         lowered = self._pattern(pattern)
@@ -160,6 +161,18 @@ class PrettyLowering(KeyLowering):
         if self.sound:
             check_fit(rule, self)
         return rule if self.sound else None
+
+    def _check_more_than_a_word(self, pattern: ParseTree) -> None:
+        """Report a text of one word, which is rather the name of a file than a rule."""
+        only = self.passage.text.strip()
+        if only.isidentifier():
+            self.error(
+                "SYNTAX",
+                f"{only[:40]} alone is no rule",
+                pattern,
+                expected=f"when {only[:40]}, or another pattern",
+                hint=f"every such event is found by: when {only[:40]}",
+            )
 
     # --- clauses -------------------------------------------------------------
 
