@@ -16,7 +16,8 @@ from cepheid.languages.lowering import Context
 from cepheid.languages.translating import TARGETS
 from cepheid.testing import Case
 from tests.cases import CASES, case_id
-from tests.strategies import RULES, varied
+from tests.strategies import RULES
+from tests.variations import varied
 
 SOUND = [case for case in CASES if case.error is None]
 

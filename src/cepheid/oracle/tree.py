@@ -172,9 +172,9 @@ class TreeEvaluator:
     def _equivalent(self, bound: Bound, other: Event | None = None) -> bool:
         """Every equivalence test, over the match and possibly one more event."""
         events = [event for _, event in labelled(bound)] + ([other] if other else [])
-        return all(self._same(test, events) for test in self.tree.equivalences)
+        return all(self._alike(test, events) for test in self.tree.equivalences)
 
-    def _same(self, test: Equivalence, events: list[Event]) -> bool:
+    def _alike(self, test: Equivalence, events: list[Event]) -> bool:
         """Whether events have one value; a missing one counts as in any comparison of the rule."""
         values = [event.attributes.get(test.attribute) for event in events]
         values += [] if test.value is None else [test.value]

@@ -486,24 +486,29 @@ class TreeView(TreeEvaluator):
         return Test(check, () if held else tuple(repairs))
 
     def _same(self, attribute: str, value: Value | None, bound: Bound) -> Test:
-        """All that have the attribute have the same value in it."""
-        having = [e for _, e in labelled(bound) if attribute in e.attributes]
+        """All have the same value in it; who has none fits where missing values are accepted."""
+        events = [event for _, event in labelled(bound)]
+        having = [event for event in events if attribute in event.attributes]
         found = [event.attributes[attribute] for event in having]
         wanted = [value] if value is not None else found
-        held = all(equal(wanted[0], other) for other in found) if found else True
+        alike = all(equal(wanted[0], other) for other in found) if found else True
+        strict = not self.rule.missing and len(events) + (value is not None) > 1
+        held = alike and not (strict and len(having) < len(events))
         text = f"all have the same {attribute}"
         if value is not None:
             text = f"every {attribute} = {format_value(value)}"
-        different = ", ".join(dict.fromkeys(map(format_value, found)))
+        missing = ["none"] if strict and len(having) < len(events) else []
+        different = ", ".join(dict.fromkeys([*map(format_value, found), *missing]))
         check = Check("key", text, different, held, events=tuple(having))
         options = [] if held else dict.fromkeys(wanted)
-        return Test(check, tuple(self._agreed(attribute, one, having) for one in options))
+        changed = events if strict else having
+        return Test(check, tuple(self._agreed(attribute, one, changed) for one in options))
 
     def _agreed(self, attribute: str, value: Value, having: list[Event]) -> Change:
         return together(
             SetValue(event, attribute, value, words=self.means.words)
             for event in having
-            if not equal(event.attributes[attribute], value)
+            if attribute not in event.attributes or not equal(event.attributes[attribute], value)
         )
 
     def _deadline(self, bound: Bound, aim: Aim) -> list[Test]:
