@@ -32,6 +32,9 @@ def placed(
         for number in range(count):
             names.append(_marked(f"{name}/{number}", wanted % partitions, partitions))
             wanted += 1
+        if count % partitions == 0:
+            # What one value of a key brings should not come to the same partition in all groups.
+            wanted += 1
         found.append(tuple(names))
     return found
 

@@ -283,12 +283,31 @@ def _grouped(rules: Sequence[Rule], shards: int, *, lasting: bool) -> Iterator[G
             (key, members), own = found
             key.update(own)
             members.extend(together)
+    if not lasting:
+        keyed = [part for key, members in keyed for part in _parted(key, members, shards)]
     yield from _named((_key_name(key), tuple(members), key) for key, members in keyed)
     if lasting:
         yield from _lasting(alone, shards)
         return
     bins = _binned(list(alone.values()), shards)
     yield from _named((f"rules of {own[0].name}", tuple(own), {}) for own in bins)
+
+
+def _parted(key: RouteKey, rules: list[Rule], most: int) -> Iterator[tuple[RouteKey, list[Rule]]]:
+    """Rules of a key that have no type in common need not be together: few values of the key then
+    still keep several cores busy. Each part is one more engine on every shard, which a stream
+    would pay for in every batch.
+    """
+    users: dict[str, int] = {}
+    links = [
+        (number, users.setdefault(type_, number))
+        for number, rule in enumerate(rules)
+        for type_ in (*input_types(rule), rule.output.type)
+    ]
+    families = [[rules[number] for number in part] for part in _linked(len(rules), links)]
+    for part in _binned(families, most):
+        types = set().union(*(input_types(rule) for rule in part))
+        yield {type_: name for type_, name in key.items() if type_ in {*types, EVERY}}, part
 
 
 def _named(groups: Iterable[tuple[str, tuple[Rule, ...], RouteKey]]) -> Iterator[Group]:
@@ -328,22 +347,30 @@ def _connected(rules: Sequence[Rule]) -> list[list[Rule]]:
     makers: dict[str, list[int]] = {}
     for number, rule in enumerate(rules):
         makers.setdefault(rule.output.type, []).append(number)
-    leader = list(range(len(rules)))
+    links = [
+        (number, maker)
+        for number, rule in enumerate(rules)
+        for type_ in input_types(rule)
+        for maker in (range(len(rules)) if type_ == FAILURE else makers.get(type_, ()))
+    ]
+    return [[rules[number] for number in part] for part in _linked(len(rules), links)]
+
+
+def _linked(count: int, links: Iterable[tuple[int, int]]) -> list[list[int]]:
+    """Numbers that are linked, directly or through others, in their order."""
+    leader = list(range(count))
 
     def led_by(number: int) -> int:
         while leader[number] != number:
             leader[number] = number = leader[leader[number]]
         return number
 
-    for number, rule in enumerate(rules):
-        for type_ in input_types(rule):
-            heard = range(len(rules)) if type_ == FAILURE else makers.get(type_, ())
-            for maker in heard:
-                one, other = sorted((led_by(number), led_by(maker)))
-                leader[other] = one
-    found: dict[int, list[Rule]] = {}
-    for number, rule in enumerate(rules):
-        found.setdefault(led_by(number), []).append(rule)
+    for pair in links:
+        one, other = sorted(map(led_by, pair))
+        leader[other] = one
+    found: dict[int, list[int]] = {}
+    for number in range(count):
+        found.setdefault(led_by(number), []).append(number)
     return list(found.values())
 
 
