@@ -142,6 +142,14 @@ def test_what_waits_for_time_to_pass_gets_it() -> None:
     assert case.until == 61_000_000
 
 
+def test_what_comes_after_a_deadline_does_not_matter() -> None:
+    rule = "QUERY Q EVENT SEQ(Smoke x, !(Temp y)) WHERE [area] WITHIN 1 min"
+    given = history(rule, "sase", ROWS)
+    case = capture_match(given, given.by_number(1, None), "x")
+    assert [format_event(event).split("(")[0] for event in case.events] == ["Smoke@10"]
+    assert case.until == 70_000_000
+
+
 # --- around a moment ------------------------------------------------------------------------
 
 FIRE = "Rule R define F() from Smoke(area=$a) and last Temp(area=$a and value>{}) within 1 min from Smoke"  # noqa: E501
@@ -165,6 +173,14 @@ def test_a_moment_at_which_something_is_found_becomes_a_case_of_it() -> None:
     (rule,) = given.rules
     case = capture_around(given, rule, 10_000_000, margin=1_000_000)
     assert [format_event(event) for event in case.expect or ()] == ["F@10"]
+
+
+def test_time_does_not_go_further_than_the_history() -> None:
+    rows: list[tuple[object, ...]] = [("Smoke", 10, "A1", None), ("Rain", 30, "A1", None)]
+    given = history("QUERY Q EVENT SEQ(Smoke x, !(Temp y)) WITHIN 1 min", "sase", rows)
+    (rule,) = given.rules
+    case = capture_around(given, rule, 10_000_000)
+    assert (case.until, case.expect) == (30_000_000, ())
 
 
 def test_a_key_that_hides_what_matters_is_told() -> None:

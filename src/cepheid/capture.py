@@ -18,7 +18,7 @@ from cepheid.algebra import Rule, input_types
 from cepheid.errors import EventError, SpecError, did_you_mean
 from cepheid.events import CompositeEvent, Event, Order, Schema, Value, kind_of
 from cepheid.languages import LANGUAGES
-from cepheid.mattering import Mattering, horizon, involved, periods, tells_later
+from cepheid.mattering import Mattering, horizon, involved, periods, tells_later, waits
 from cepheid.oracle import evaluate
 from cepheid.rules import Rules
 from cepheid.tables.arrow import Arrow, Bools, pa, pc
@@ -133,6 +133,10 @@ class History:
         """The end of the first event."""
         return int(self.events.ends.min()) if len(self.events) else 0
 
+    def end(self) -> int:
+        """The end of the last event, where time ends for the rules, too."""
+        return int(self.events.ends.max()) if len(self.events) else 0
+
 
 # --- a match --------------------------------------------------------------------------------
 
@@ -182,9 +186,9 @@ def _located(
     times = [int(part["ts"]) for part in made] if isinstance(made, list) else []
     oldest = min([end, int(str(row["start"])), *times])
     for back in _horizons(rules, end - oldest):
-        high = end + (horizon(rules) if any(map(tells_later, rules)) else 0)
-        events = history.stretch(rules, oldest - back, high)
-        until = None if math.isinf(high) else int(high)
+        later = horizon(rules) if any(map(tells_later, rules)) else 0
+        until = int(min(end + later, history.end()))
+        events = history.stretch(rules, oldest - back, until)
         found = Rules(tuple(rules), history.rules.schema).detect(events, until=until)
         for one in found:
             if one.id == row["id"]:
@@ -228,8 +232,8 @@ def _case_with(
     events = _numbered(chosen, history.rules.schema, shift)
     wanted = _content(match, shift)
     last = match.end - shift
-    further = last + horizon(rules)
-    for until in dict.fromkeys([None, last, last if math.isinf(further) else int(further)]):
+    further = int(min(last + horizon(rules), history.end() - shift))
+    for until in dict.fromkeys([None, last, further]):
         found = _by_oracle(history, rules, events, until)
         if any(_content(one, 0) == wanted for one in found):
             return _checked(_case(history, rules, events, found, until), name, shift)
@@ -260,15 +264,15 @@ def capture_around(
             "hint: capture the rules that it feeds on by themselves"
         )
     expected = _found_around(history, rule, moment, margin, keys or {})
-    later = horizon(rules) if any(map(tells_later, rules)) else 0
-    high = moment + margin + (0 if math.isinf(later) else later)
+    later = horizon(rules) if any(map(waits, rules)) else 0
+    high = int(min(moment + margin + later, history.end()))
     for back in _horizons(rules, margin):
         chosen = history.stretch(rules, moment - margin - back, high)
         chosen = [event for event in chosen if _has(event, keys or {})]
         _check_size(chosen, rule)
         shift = _shift(history, rules, chosen)
         events = _numbered(chosen, history.rules.schema, shift)
-        until = int(high) - shift if later else None
+        until = high - shift if later else None
         found = _by_oracle(history, rules, events, until)
         own = [one for one in found if one.rule == rule.name]
         near = [one for one in own if abs(one.end + shift - moment) <= margin]

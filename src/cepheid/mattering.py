@@ -64,11 +64,16 @@ def horizon(rules: Iterable[Rule]) -> float:
 
 
 def tells_later(rule: Rule) -> bool:
-    """Whether a match may be known only some time after its last event: timers and deadlines."""
+    """Whether a match may be known only some time after its own end: where a timing waits."""
+    return any(find(rule.pattern, Timing))
+
+
+def waits(rule: Rule) -> bool:
+    """Whether what a rule finds may need time to pass after the last event."""
     pattern = rule.pattern
-    if isinstance(pattern, Tree) and pattern.deadline is not None:
-        return True
-    return any(find(pattern, Timing)) or any(p.every for p in find(pattern, EventPredicate))
+    has_deadline = isinstance(pattern, Tree) and pattern.deadline is not None
+    ticks = any(predicate.every for predicate in find(pattern, EventPredicate))
+    return has_deadline or ticks or tells_later(rule)
 
 
 def periods(rules: Iterable[Rule]) -> Iterator[int]:
