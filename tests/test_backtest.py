@@ -140,14 +140,19 @@ def test_until_lets_absences_be_found() -> None:
     assert backtest(rules, table, unit="s", until=15_000_000).found == 1
 
 
-def test_keys_of_the_examples() -> None:
-    office = cepheid.load(Path(__file__).parents[1] / "src/cepheid/templates")
-    assert {rule.name: key_attributes(rule) for rule in office} == {
-        "LeftOpen": ("room",),
-        "Busy": ("source",),
-        "Theft": ("item",),
-        "Fire": ("area",),
-    }
+@pytest.mark.parametrize(
+    ("language", "keys"),
+    [
+        ("core", "room"),
+        ("laipl", "source"),
+        ("sase", "item"),
+        ("tesla", "area"),
+        ("pretty", "area"),
+    ],
+)
+def test_keys_of_the_templates(language: str, keys: str) -> None:
+    (rule,) = cepheid.load(Path(__file__).parents[1] / "src/cepheid/templates" / language)
+    assert key_attributes(rule) == (keys,)
 
 
 # --- the command ----------------------------------------------------------------------------

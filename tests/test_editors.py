@@ -25,13 +25,19 @@ ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "editors" / "vscode"
 PACKAGE = json.loads((FOLDER / "package.json").read_text("utf-8"))["contributes"]
 GRAMMARS = Grammars(FOLDER / "syntaxes")
-SCOPES = {"tesla": "tesla", "sase": "sase", "laipl": "laipl", "core": "cepheid-core"}
+SCOPES = {
+    "tesla": "tesla",
+    "sase": "sase",
+    "laipl": "laipl",
+    "core": "cepheid-core",
+    "pretty": "pretty",
+}
 CASES = [case for file in sorted(SPEC.glob("*.test")) for case in read_cases(file)]
 RULES = [case for case in CASES if case.error is None]
 SPECS = [*sorted(SPEC.glob("*.test")), *sorted((ROOT / "examples").rglob("*.test"))]
 
 WANTED = {
-    "STRING": r"string\.",
+    "STRING": r"string\.|entity\.name|variable\.other",
     "INT": r"constant\.numeric|storage\.modifier",
     "DECIMAL": r"constant\.numeric",
     "TRUE": r"constant\.language",
@@ -44,7 +50,13 @@ WANTED = {
     "PARAMETER": r"variable\.parameter",
     "FUNCTION": r"support\.function",
     "COUNT": r"support\.function",
-    "EACH": r"support\.function",
+    "EACH": r"support\.function|storage\.modifier",
+    "SUMMARY": r"support\.function",
+    "FIRST": r"storage\.modifier|constant\.numeric",
+    "LAST": r"storage\.modifier|constant\.numeric",
+    "ORDINAL": r"storage\.modifier",
+    "OF": r"keyword\.control",
+    "IS": r"keyword\.operator",
     "SELECTION": r"storage\.modifier",
     "RULE_NAME": r"entity\.name\.function",
     "DEFINED": r"entity\.name\.function",
@@ -52,6 +64,7 @@ WANTED = {
     "NAME": r"entity\.name|variable\.other|storage\.type|support\.type",
 }
 """By the terminal that a parser sees, the scope that a reader must see."""
+NAMES = ("NAME", "RULE_NAME", "TYPE", "VARIABLE", "WORD", "HYPHENATED", "DEFINED")
 FUNCTIONS = ("avg", "average", "sum", "min", "max", "count")
 KEYWORDS = r"keyword\.control|keyword\.operator|support\.|punctuation"
 
@@ -74,7 +87,8 @@ def test_the_package_names_files_that_are_there_and_fit() -> None:
 
 def test_every_kind_of_file_has_its_language() -> None:
     endings = {ending for one in PACKAGE["languages"] for ending in one["extensions"]}
-    assert {LANGUAGES[name].ending for name in SCOPES} | {".test", ".schema"} == endings
+    assert {one.ending for one in LANGUAGES.values()} | {".test", ".schema"} == endings
+    assert SCOPES.keys() == LANGUAGES.keys()
 
 
 @pytest.mark.parametrize("scope", sorted(GRAMMARS.by_scope))
@@ -94,12 +108,18 @@ def tokens(language: str, text: str) -> Iterator[tuple[Token, int]]:
             yield token, passage.lines_before
 
 
-def needs_more(token: Token, line: str) -> bool:
+def needs_more(token: Token, line: str, language: str) -> bool:
     """Whether a terminal cannot be told from its own line, which is all that editors look at."""
     if token.type == "DEFINED":
         return "≡" not in line
-    # An event may be called as a function is; only what follows elsewhere tells them apart.
-    return token.type == "NAME" and token.value.lower() in FUNCTIONS
+    # A name may be a word of the language where only what stands around it tells.
+    return token.type == "NAME" and is_word(token.value, language)
+
+
+def is_word(name: str, language: str) -> bool:
+    parser = import_module(f"cepheid.languages.{language}.lower").GRAMMAR.parser
+    words = [one.pattern.to_regexp() for one in parser.terminals if one.name not in NAMES]
+    return name.lower() in FUNCTIONS or any(re.fullmatch(word, name) for word in words)
 
 
 def wrong(case: Case) -> Iterator[str]:
@@ -109,7 +129,8 @@ def wrong(case: Case) -> Iterator[str]:
         if token.value.strip() and token.line is not None and token.column is not None:
             own = scopes[token.line - 1 + before][token.column - 1]
             wanted = WANTED.get(token.type, KEYWORDS if token.type.startswith("_") else "")
-            if needs_more(token, case.rule.split("\n")[token.line - 1 + before]):
+            line = case.rule.split("\n")[token.line - 1 + before]
+            if needs_more(token, line, case.language):
                 continue
             if not re.search(wanted, " ".join(own[1:])) or len(own) < 2:
                 yield f"{case.place}: {token.type} {token.value!r} has {own}"
