@@ -22,12 +22,13 @@ class Test:
     """A check, and the changes that would have let it hold.
 
     `asks` are types of events that are missing and that other rules make: what keeps those rules
-    from it may be the thing to change.
+    from it may be the thing to change. `when` are the times at which such an event would help.
     """
 
     check: Check
     repairs: tuple[Change, ...] = ()
     asks: tuple[str, ...] = ()
+    when: tuple[int, ...] = ()
     times: int = 1
     """How often something like the repairs is needed."""
 

@@ -326,7 +326,8 @@ class DetectorView:
         last = end.branch.last
         after = f"after {self.means.words.event(last)}" if last and last.type else "then"
         check = Check("missing", f"{after} comes {self._next(end)}", self._near(end), holds=False)
-        return Test(check, tuple(self._led_on(end, aim)), self._asked(end))
+        when = (int(self._room(end, aim)[0]) + self.means.solver.step,)
+        return Test(check, tuple(self._led_on(end, aim)), self._asked(end), when)
 
     def _unbegun(self, end: End, aim: Aim) -> Test:
         check = Check("missing", f"it begins with {self._next(end)}", self._near(end), holds=False)

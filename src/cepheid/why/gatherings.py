@@ -195,11 +195,12 @@ class CollectionView:
     ) -> Iterator[tuple[float, Bound]]:
         """An attempt with each of the best choices for a constraint, and without any."""
         yield cost + ADD_COST, {**bound, leaf.label: ()}
-        weighed = sorted(
+        weights = (
             (self._weight(event, leaf, bound, after) + aim.distance([event]), number)
             for number, event in enumerate(self.history)
             if event.type in _types(leaf)
         )
+        weighed = sorted(pair for pair in weights if pair[0] < math.inf)
         if isinstance(leaf, Take) and leaf.count == 1:
             for weight, number in weighed[:CANDIDATES]:
                 yield cost + weight, {**bound, leaf.label: (self.history[number],)}

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from cepheid.algebra import (
     Aggregate,
     And,
+    Arithmetic,
     Attribute,
+    Coalesce,
     Collected,
     Comparison,
     Expression,
     Function,
     Item,
     Literal,
+    Negative,
     Not,
     Or,
+    Parameter,
     Relation,
     surface,
 )
@@ -50,19 +54,40 @@ def named(condition: Expression, label: str) -> Expression:
     """A condition on the event being tested, with that event's label."""
     if not label:
         return condition
-    if isinstance(condition, Attribute) and condition.label is None:
-        return replace(condition, label=label)
-    if isinstance(condition, And | Or):
-        parts = tuple(named(operand, label) for operand in condition.operands)
-        return replace(condition, operands=parts)
-    if isinstance(condition, Not):
-        return replace(condition, operand=named(condition.operand, label))
-    changes = {
-        side: named(value, label)
-        for side in ("left", "right", "operand")
-        if (value := getattr(condition, side, None)) is not None
-    }
-    return replace(condition, **changes)  # type: ignore[arg-type]  # sides are expressions
+    return rewritten(condition, lambda node: replace(node, label=node.label or label))
+
+
+def unnamed(condition: Expression, label: str, parameters: Mapping[str, Expression]) -> Expression:
+    """A condition on the event under a label, as one on the event being tested."""
+
+    def own(node: Attribute) -> Attribute:
+        return replace(node, label=None) if node.label == label else node
+
+    return rewritten(condition, own, parameters)
+
+
+def rewritten(
+    node: Expression,
+    change: Callable[[Attribute], Attribute],
+    parameters: Mapping[str, Expression] | None = None,
+) -> Expression:
+    """An expression with its attributes changed; with parameters, these are written out."""
+    if isinstance(node, Attribute):
+        return change(node)
+    if isinstance(node, Parameter):
+        return rewritten(parameters[node.name], change, parameters) if parameters else node
+    if isinstance(node, Coalesce):
+        options = tuple(rewritten(option, change, parameters) for option in node.options)
+        return replace(node, options=options)
+    if isinstance(node, And | Or):
+        operands = tuple(rewritten(operand, change, parameters) for operand in node.operands)
+        return replace(node, operands=operands)
+    if isinstance(node, Not | Negative):
+        return replace(node, operand=rewritten(node.operand, change, parameters))
+    if isinstance(node, Comparison | Arithmetic):
+        left = rewritten(node.left, change, parameters)
+        return replace(node, left=left, right=rewritten(node.right, change, parameters))
+    return node
 
 
 def _measured(condition: Expression, scope: Scope, held: bool) -> tuple[str, float | None]:

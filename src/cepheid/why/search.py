@@ -11,6 +11,7 @@ from __future__ import annotations
 import heapq
 import itertools
 import math
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -21,7 +22,7 @@ from cepheid.why.attempts import Aim, Attempt, Test
 from cepheid.why.changes import Change, Move, SetValue, parts_of, together
 from cepheid.why.story import Setting, Story
 
-STORIES = 400
+STORIES = 240
 """How many lists of events are tried."""
 FURTHER = 24
 """How many more are tried for something cheaper, once a single change suffices."""
@@ -223,10 +224,11 @@ class Search:
         """What keeps other rules from making an event that is missing."""
         if depth >= DEPTH:
             return
-        near = replace(aim, event=None, time=aim.time if aim.event is None else aim.event.end)
-        for type_ in test.asks:
+        times = test.when or (aim.time if aim.event is None else aim.event.end,)
+        for type_, time in itertools.product(test.asks, times):
             for maker in self._setting.makers(type_):
                 if maker.name not in asked:
+                    near = replace(aim, event=None, time=time)
                     yield from self._proposed(story, maker, near, depth + 1, asked)
 
     # --- the answer ----------------------------------------------------------
@@ -255,17 +257,25 @@ def _first_failing(attempt: Attempt) -> Test | None:
 
 
 def _undoes(changes: tuple[Change, ...], change: Change) -> bool:
-    """Whether a change is about what was changed already; added events may be adapted."""
-    done = {
-        (key_of(part.follow(part.event)), part.kind, getattr(part, "name", ""))
+    """Whether a change is about what was changed already; a value may be corrected once."""
+    done = Counter(
+        _subject(part, part.follow(part.event))
         for part in (one for other in changes for one in parts_of(other))
         if isinstance(part, SetValue | Move)
-    }
-    return any(
-        isinstance(part, SetValue | Move)
-        and (key_of(part.event), part.kind, getattr(part, "name", "")) in done
-        for part in parts_of(change)
     )
+    return any(
+        done[_subject(part, part.event)] > isinstance(part, SetValue)
+        for part in parts_of(change)
+        if isinstance(part, SetValue | Move)
+    )
+
+
+def _subject(change: SetValue | Move, event: Event) -> tuple[object, ...]:
+    """What a change is about: an event's time, or an attribute of it whatever its value."""
+    if isinstance(change, Move):
+        return change.kind, key_of(event)
+    others = {name: v for name, v in event.attributes.items() if name != change.name}
+    return change.kind, change.name, key_of(replace(event, attributes=others))
 
 
 def _untils(changes: Sequence[Change]) -> Iterator[int | None]:

@@ -28,6 +28,7 @@ from cepheid.algebra import (
     Parameter,
     Relation,
     conjuncts,
+    find,
 )
 from cepheid.events import Event, Kind, Schema, Value, kind_of
 from cepheid.oracle.values import (
@@ -73,7 +74,7 @@ class Solver:
             yield from self._compare(condition, scope, wanted)
         else:
             relation = Relation.EQUAL if wanted else Relation.UNEQUAL
-            yield from self._reach(condition, relation, True, scope)
+            yield from self.reach(condition, relation, True, scope)
 
     def _several(self, condition: And | Or, scope: Scope, wanted: bool) -> Iterator[Change]:
         """All must be met together, or any of them alone."""
@@ -88,24 +89,27 @@ class Solver:
         left, right = value_of(condition.left, scope), value_of(condition.right, scope)
         if left is None and right is None:
             for side in (condition.left, condition.right):
-                yield from self._reach(side, Relation.EQUAL, self._any(side, scope), scope)
+                yield from self.reach(side, Relation.EQUAL, self._any(condition, scope), scope)
         if right is not None:
-            yield from self._reach(condition.left, relation, right, scope)
+            yield from self.reach(condition.left, relation, right, scope)
         if left is not None:
-            yield from self._reach(condition.right, relation.mirrored, left, scope)
+            yield from self.reach(condition.right, relation.mirrored, left, scope)
 
-    def _any(self, side: Expression, scope: Scope) -> Value:
+    def _any(self, condition: Comparison, scope: Scope) -> Value:
         """Some value for what is missing on both sides, such as other events have."""
-        name = side.name if isinstance(side, Attribute) else ""
-        known = (event.attributes.get(name) for event in scope.history)
-        kinds = [kinds[name] for kinds in self.schema.values() if name in kinds]
+        names = [node.name for node in find(condition, Attribute)]
+        for name in names:
+            known = (event.attributes.get(name) for event in scope.history)
+            found = next((value for value in known if value is not None), None)
+            if found is not None:
+                return found
+        kinds = [kinds[name] for kinds in self.schema.values() for name in names if name in kinds]
         defaults: dict[Kind, Value] = {Kind.STRING: "x", Kind.BOOL: True}
-        default = defaults.get(kinds[0], 1) if kinds else 1
-        return next((value for value in known if value is not None), default)
+        return defaults.get(kinds[0], 1) if kinds else 1
 
     # --- from a condition to attributes --------------------------------------
 
-    def _reach(
+    def reach(
         self, side: Expression, relation: Relation, goal: Value, scope: Scope
     ) -> Iterator[Change]:
         """Changes with which an expression stands in a relation to a value."""
@@ -116,10 +120,10 @@ class Solver:
             yield from self._set(_item(scope, side), side.attribute, relation, goal)
         elif isinstance(side, Parameter):
             inner = replace(scope, own=None)
-            yield from self._reach(scope.parameters[side.name], relation, goal, inner)
+            yield from self.reach(scope.parameters[side.name], relation, goal, inner)
         elif isinstance(side, Coalesce):
             for option in side.options:
-                yield from self._reach(option, relation, goal, scope)
+                yield from self.reach(option, relation, goal, scope)
         elif isinstance(side, Aggregate):
             yield from self._aggregate(side, relation, goal, scope)
         elif isinstance(side, Collected):
@@ -133,7 +137,7 @@ class Solver:
         self, side: Expression, relation: Relation, goal: float, scope: Scope
     ) -> Iterator[Change]:
         if isinstance(side, Negative):
-            yield from self._reach(side.operand, relation.mirrored, -goal, scope)
+            yield from self.reach(side.operand, relation.mirrored, -goal, scope)
         if not isinstance(side, Arithmetic):
             return
         for varied, fixed, on_left in (
@@ -144,7 +148,7 @@ class Solver:
             if isinstance(value, int | float) and _is_number(value):
                 needed = inverted(side.sign, relation, goal, value, on_left=on_left)
                 if needed is not None:
-                    yield from self._reach(varied, *needed, scope)
+                    yield from self.reach(varied, *needed, scope)
 
     def _set(
         self, event: Event | None, name: str, relation: Relation, goal: Value
@@ -251,6 +255,9 @@ class Solver:
             missing = 0 if wanted is None else wanted - len(events)
         if not 0 < missing <= 100:
             return
+        if self.draft(node.predicate, scope, 0) is None:
+            yield from self.supplied(node.predicate, scope, 0)
+            return
         for times in self._spread(window, missing, scope):
             for trend in (False, True):
                 drafts = [self.draft(node.predicate, scope, time, trend=trend) for time in times]
@@ -354,6 +361,14 @@ class Solver:
             if found is not None:
                 return found
         return None
+
+    def supplied(self, predicate: EventPredicate, scope: Scope, time: int) -> Iterator[Change]:
+        """What the events that are there lack, for another one to agree with them."""
+        own = Event(predicate.types[0], time, time) if predicate.types else None
+        for part in conjuncts(predicate.filter):
+            for change in self.make(part, replace(scope, own=own)):
+                if isinstance(change, SetValue) and change.event is not own:
+                    yield change
 
     def fitted(self, event: Event, needed: Sequence[Expression], scope: Scope) -> Event | None:
         """An event with its attributes changed until it satisfies all conditions."""

@@ -12,7 +12,7 @@ from cepheid.algebra import (
     Collection,
     Detector,
     Expression,
-    Parameter,
+    Relation,
     Rule,
     Run,
     Tree,
@@ -22,7 +22,7 @@ from cepheid.automaton.model import Automaton
 from cepheid.events import CompositeEvent, Event, Schema
 from cepheid.oracle.evaluate import DEPTH_LIMIT, _Stream
 from cepheid.oracle.matches import World
-from cepheid.oracle.values import Tick
+from cepheid.oracle.values import Scope, Tick
 from cepheid.why.attempts import Aim, Attempt, Means, Trace
 from cepheid.why.changes import Change, Move, Remove, SetValue, together
 from cepheid.why.detectors import DetectorTrace
@@ -101,6 +101,7 @@ class Story:
         stream = _Remembered(setting)
         stream.run(events, until)
         self.traces = stream.traces
+        self._attempts: dict[tuple[str, Aim], list[Attempt]] = {}
         self.found: list[CompositeEvent] = stream.found
         self.step = _resolution(events)
         ends = [event.end for event in events]
@@ -118,7 +119,11 @@ class Story:
 
     def attempts(self, rule: str, aim: Aim) -> list[Attempt]:
         """How far a rule came."""
-        return self.traces[rule].attempts(aim, self.means(rule))
+        known = self._attempts.get((rule, aim))
+        if known is None:
+            known = self.traces[rule].attempts(aim, self.means(rule))
+            self._attempts[rule, aim] = known
+        return known
 
     # --- changes of composite events -----------------------------------------
 
@@ -166,36 +171,33 @@ class Story:
             yield moves[first]
 
     def _set(self, change: SetValue, event: CompositeEvent) -> Iterator[Change]:
-        """The attribute that an attribute of a composite event was taken from."""
-        source = self._source(event, change.name)
-        if source is None:
+        """What an attribute of a composite event was computed of, with other values."""
+        value = self._source(event, change.name)
+        if value is None or change.value is None:
             return
-        label, name = source
-        for other, part in event.events:
-            if other == label:
-                moved = SetValue(part, name, change.value, words=change.words)
-                yield from self.grounded(moved)
+        bound: dict[str, tuple[Event, ...]] = {}
+        for label, part in event.events:
+            bound[label] = (*bound.get(label, ()), part)
+        pattern = self.setting.rule(event.rule).pattern
+        bindings = pattern.bindings if isinstance(pattern, Tree) else ()
+        scope = Scope(bound, parameters={binding.name: binding.value for binding in bindings})
+        solver = self.means(event.rule).solver
+        for other in solver.reach(value, Relation.EQUAL, change.value, scope):
+            yield from self.grounded(other)
 
-    def _source(self, event: CompositeEvent, name: str) -> tuple[str, str] | None:
-        rules = [rule for rule in self.setting.rules if rule.name == event.rule]
-        for rule in rules:
-            for attribute in rule.output.attributes:
-                if attribute.name == name:
-                    return _attribute(attribute.value, rule)
-            for label, part in event.events:
-                for own in part.attributes if rule.output.everything else ():
-                    if f"{label.replace('-', '_')}_{own}" == name:
-                        return label, own
+    def _source(self, event: CompositeEvent, name: str) -> Expression | None:
+        """The expression that an attribute of a composite event came from."""
+        if event.rule not in self.traces:
+            return None
+        output = self.setting.rule(event.rule).output
+        for attribute in output.attributes:
+            if attribute.name == name:
+                return attribute.value
+        for label, part in event.events if output.everything else ():
+            for own in part.attributes:
+                if f"{label.replace('-', '_')}_{own}" == name:
+                    return Attribute(label, own)
         return None
-
-
-def _attribute(value: Expression, rule: Rule) -> tuple[str, str] | None:
-    if isinstance(value, Parameter) and isinstance(rule.pattern, Tree):
-        bindings = {binding.name: binding.value for binding in rule.pattern.bindings}
-        return _attribute(bindings[value.name], rule)
-    if isinstance(value, Attribute) and value.label is not None:
-        return value.label, value.name
-    return None
 
 
 def leaves_of(event: Event) -> list[Event]:

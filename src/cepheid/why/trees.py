@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from cepheid.algebra import (
@@ -11,7 +11,6 @@ from cepheid.algebra import (
     Attribute,
     Comparison,
     Component,
-    EventPredicate,
     Expression,
     Literal,
     Negation,
@@ -20,6 +19,9 @@ from cepheid.algebra import (
     conjunction,
     conjuncts,
     find,
+)
+from cepheid.algebra import (
+    Parameter as ParameterNode,
 )
 from cepheid.automaton import words as drawn
 from cepheid.events import CompositeEvent, Event, Value
@@ -39,18 +41,20 @@ from cepheid.oracle.values import (
 )
 from cepheid.why.attempts import Aim, Attempt, Means, Test, Told, best
 from cepheid.why.changes import ADD_COST, Add, Change, Move, PassTime, Remove, SetValue, together
-from cepheid.why.measure import aggregate_check, condition_check, parameter_value
+from cepheid.why.measure import aggregate_check, condition_check, named, parameter_value, unnamed
 from cepheid.why.results import Check, Parameter, Place
 from cepheid.why.words import counted
 
 TERMINATORS = 8
 """How many terminators are looked at, those that are nearest to what is asked about."""
-CANDIDATES = 4
+SHORTLIST = 5
 """How many events are tried for each component."""
 BEAM = 8
 """How many partial attempts are followed at a time."""
 ATTEMPTS = 8
 """How many attempts are told."""
+ASKED_TIMES = 2
+"""At how many times other rules are asked for an event that is missing."""
 UNBEGUN_COST = 1.0
 """What an attempt without a terminator counts for more: it has not begun."""
 PRODUCED_COST = 2.0
@@ -230,11 +234,13 @@ class TreeView(TreeEvaluator):
         for event in self.world.history:
             if of_type(event, component.predicate):
                 more = {**bound, component.label: (event,)}
-                tests = self._component_tests(component, more)
+                tests = self._own_tests(component, more)
                 price = sum(test.cost for test in tests) + self._crowd(event, bound)
                 scored.append((cost + price, more))
         scored.sort(key=lambda pair: (pair[0], aim.distance([pair[1][component.label][0]])))
-        yield from scored[:CANDIDATES]
+        for price, more in scored[:SHORTLIST]:
+            chosen = self._selected(component, more) if price == cost else []
+            yield price + sum(test.cost for test in chosen), more
 
     def _crowd(self, event: Event, bound: Bound) -> float:
         """An event that stands for two components at once is unlikely to be meant."""
@@ -244,12 +250,20 @@ class TreeView(TreeEvaluator):
         """The attempt that lacks even the event that would complete it."""
         root = self._ordered[0]
         every = root.predicate.every
+        repairs: tuple[Change, ...]
         if every is not None:
-            to = (aim.end // every + 1) * every
-            repairs: tuple[Change, ...] = (PassTime(to, words=self.means.words),)
+            repairs = (self._ticked(every, aim),)
         else:
             repairs = tuple(self._added(root, {}, self._ends(aim)))
         return Attempt((), (self._missing(root, repairs, ""),), UNBEGUN_COST)
+
+    def _ticked(self, every: int, aim: Aim) -> Change:
+        """Time goes on to the next tick; periodic timers tick from the first event on."""
+        words = self.means.words
+        wait = PassTime((aim.end // every + 1) * every, words=words)
+        if self.world.history:
+            return wait
+        return together([Add(Event("Start", aim.end, aim.end), words=words), wait])
 
     def _ends(self, aim: Aim) -> list[int]:
         """Where a terminator could stand: after the other events, and near what is asked about."""
@@ -282,6 +296,11 @@ class TreeView(TreeEvaluator):
         return found
 
     def _component_tests(self, component: Component, bound: Bound) -> list[Test]:
+        """What is asked of the event of a component, and whether the policy chooses it."""
+        found = self._own_tests(component, bound)
+        return found + self._selected(component, bound) if _hold(found) else found
+
+    def _own_tests(self, component: Component, bound: Bound) -> list[Test]:
         event = bound[component.label][0]
         found = [self._consumed_test(component, event)] if id(event) in self._consumed else []
         if component.window is not None:
@@ -289,8 +308,6 @@ class TreeView(TreeEvaluator):
         for part in conjuncts(component.predicate.filter):
             if self._labels(part) <= bound.keys():
                 found.append(self._condition("filter", part, bound, event, component.label))
-        if component.selection.policy is not Policy.EACH and all(t.check.holds for t in found):
-            found += self._selected(component, bound)
         return found
 
     def _condition(
@@ -370,6 +387,8 @@ class TreeView(TreeEvaluator):
 
     def _selected(self, component: Component, bound: Bound) -> list[Test]:
         """Whether the policy chooses the event, given that it is a candidate."""
+        if component.selection.policy is Policy.EACH:
+            return []
         event = bound[component.label][0]
         candidates = sorted(self._candidates(component, bound), key=self.world.order.key)
         count = component.selection.count
@@ -403,7 +422,8 @@ class TreeView(TreeEvaluator):
             low = max(low, max(ends) - self.tree.within)
         times = self.means.solver.times((low, high), self._scope(bound))
         repairs = tuple(self._added(component, bound, times))
-        return self._missing(component, repairs, f" {drawn.window(component.window)}")
+        test = self._missing(component, repairs, f" {drawn.window(component.window)}")
+        return replace(test, when=tuple(times[:ASKED_TIMES]))
 
     def _missing(self, component: Component, repairs: tuple[Change, ...], where: str) -> Test:
         predicate = component.predicate
@@ -416,7 +436,7 @@ class TreeView(TreeEvaluator):
 
     def _added(self, component: Component, bound: Bound, times: list[int]) -> Iterator[Change]:
         solver, predicate = self.means.solver, component.predicate
-        ties = [*self._ties(bound)]
+        ties = [*self._ties(bound), *self._agreements(component, bound)]
         needed = replace(predicate, filter=self._decidable(predicate.filter, bound))
         for time in times:
             draft = solver.draft(needed, self._scope(bound), time, ties)
@@ -424,16 +444,28 @@ class TreeView(TreeEvaluator):
                 extra = PRODUCED_COST if draft.type in solver.produced else 0.0
                 yield Add(draft, extra, words=self.means.words)
             else:
-                yield from self._supplied(needed, bound, time)
+                yield from solver.supplied(needed, self._scope(bound), time)
 
-    def _supplied(self, predicate: EventPredicate, bound: Bound, time: int) -> Iterator[Change]:
-        """What the events that are there lack, for another one to agree with them."""
-        own = Event(predicate.types[0], time, time) if predicate.types else None
-        scope = self._scope(bound, own)
-        for part in conjuncts(predicate.filter):
-            for change in self.means.solver.make(part, scope):
-                if isinstance(change, SetValue) and change.event is not own:
-                    yield change
+    def _agreements(self, component: Component, bound: Bound) -> Iterator[Expression]:
+        """What stands elsewhere in the rule about an event of a component, as its own conditions.
+
+        Only as far as the other events that it speaks of are there.
+        """
+        known = bound.keys() | {component.label}
+        stated = self._conditions() + [
+            named(part, other.label)
+            for other in self.tree.components
+            if other.label in bound
+            for part in conjuncts(other.predicate.filter)
+        ]
+        for part in stated:
+            labels = self._labels(part)
+            if (
+                component.label in labels
+                and labels <= known
+                and not _computes(part, self._parameters)
+            ):
+                yield unnamed(part, component.label, self._parameters)
 
     def _decidable(self, filter_: Expression | None, bound: Bound) -> Expression | None:
         return conjunction([p for p in conjuncts(filter_) if self._labels(p) <= bound.keys()])
@@ -606,6 +638,17 @@ class TreeView(TreeEvaluator):
                 relation = Comparison(Relation.UNEQUAL, Attribute(None, attribute), Literal(value))
                 yield from self.means.solver.make(relation, Scope(own=event))
                 return
+
+
+def _computes(part: Expression, parameters: Mapping[str, Expression]) -> bool:
+    """Whether a condition speaks of aggregates, which only the whole match can tell."""
+    found = {node.name for node in find(part, ParameterNode)}
+    nodes = [part, *(parameters[name] for name in found)]
+    return any(next(find(node, Aggregate), None) is not None for node in nodes)
+
+
+def _hold(tests: list[Test]) -> bool:
+    return all(test.check.holds for test in tests)
 
 
 def _past(event: Event, low: float, high: float) -> float:
