@@ -43,6 +43,7 @@ def test_the_next_steps_work_as_typed(
         ["cepheid", "check"],
         ["cepheid", "test"],
         ["cepheid", "backtest"],
+        ["cepheid", "why"],
     ]
     for command in commands:
         assert main(command[1:]) == 0, command

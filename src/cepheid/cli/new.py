@@ -116,6 +116,7 @@ next:
 {enter}  cepheid check rules/ --schema events.schema
   cepheid test rules/
   cepheid backtest rules/ --schema events.schema --input data/events.csv
+  cepheid why rules/ --schema events.schema --events data/events.csv --match 1
 
 with Spark (pip install 'cepheid[spark]'):
   cepheid run"""
