@@ -252,6 +252,22 @@ def test_hover_explains_the_rule_under_the_cursor(editor: Editor, tmp_path: Path
     assert "Other → Other" in answer["result"]["contents"]["value"]
 
 
+def test_hover_says_it_in_english_and_in_spec_files_too(editor: Editor, tmp_path: Path) -> None:
+    file = tmp_path / "hot.test"
+    two = CASE.replace("Alarm", "Bell").replace("Hot", "Warm")
+    editor.open(file, f"{CASE}---\n{two}")
+    where = {"textDocument": {"uri": file.as_uri()}}
+    last = len(CASE.split("\n")) + 8
+    for line, name in ((6, "Hot"), (10, "Hot"), (last, "Warm")):
+        answer = editor.ask("textDocument/hover", **where, position={"line": line, "character": 3})
+        told = answer["result"]["contents"]["value"]
+        assert told.startswith(f"```pretty\nrule {name}")
+        assert f"{name} → " in told
+    assert editor.change(file, "language: tesla\n") != []
+    answer = editor.ask("textDocument/hover", **where, position={"line": 0, "character": 3})
+    assert answer["result"] is None
+
+
 def test_columns_count_as_the_protocol_counts(editor: Editor, tmp_path: Path) -> None:
     text = "define X as [A(name = '𝄞')] where b.n = 1\n"
     (problem,) = editor.open(tmp_path / "x.ce", text)

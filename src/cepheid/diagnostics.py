@@ -13,7 +13,15 @@ from pathlib import Path
 from typing import Any
 
 from cepheid.algebra import Rule
-from cepheid.errors import EventError, Problem, Report, RuleError, Source, SpecError
+from cepheid.errors import (
+    CepheidError,
+    EventError,
+    Problem,
+    Report,
+    RuleError,
+    Source,
+    SpecError,
+)
 from cepheid.events import Schema
 from cepheid.languages import LANGUAGES, Language
 from cepheid.languages.lowering import Context
@@ -137,6 +145,20 @@ def diagnose_spec(text: str, name: str, *, run: bool = True) -> Iterator[Diagnos
     lines = text.split("\n")
     for case in cases:
         yield from _diagnose_case(case, lines, name, run=run)
+
+
+def rule_in_spec(text: str, name: str, line: int) -> Rule | None:
+    """The rule of a spec file in whose text a line lies, else the nearest of its case."""
+    try:
+        cases = [case for case in parse_cases(text, name) if case.line <= line]
+        rules = cases[-1].load().rules if cases else ()
+    except CepheidError:
+        return None
+    if not rules:
+        return None
+    first, _ = _rule_section(cases[-1], text.split("\n"))
+    above = [rule for rule in rules if rule.span and rule.span.line + first - 1 <= line]
+    return above[-1] if above else rules[0]
 
 
 def _diagnose_case(

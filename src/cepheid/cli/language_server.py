@@ -24,10 +24,12 @@ from cepheid.diagnostics import (
     diagnostic_of,
     language_of,
     read_rules,
+    rule_in_spec,
     schema_near,
     with_neighbours,
 )
-from cepheid.errors import Source
+from cepheid.errors import CannotExpressError, Source
+from cepheid.languages import LANGUAGES
 
 SERVER_HELP = """\
 examples:
@@ -206,12 +208,22 @@ class LanguageServer:
         if text is None:
             return None
         file = file_of(uri)
-        rules, _ = self._rules(text, file)
-        rule = _rule_at(rules, str(file), line)
+        if file.suffix == SPEC:
+            rule = rule_in_spec(text, str(file), line)
+        else:
+            rule = _rule_at(self._rules(text, file)[0], str(file), line)
         if rule is None:
             return None
-        value = f"```text\n{explained(compile_rule(rule))}\n```"
-        return {"contents": {"kind": "markdown", "value": value}}
+        return {"contents": {"kind": "markdown", "value": _explanation(rule)}}
+
+
+def _explanation(rule: Rule) -> str:
+    """A rule in English words, and how it runs."""
+    try:
+        words = f"```pretty\n{LANGUAGES['pretty'].write(rule).rstrip()}\n```\n\n"
+    except CannotExpressError:
+        words = ""
+    return f"{words}```text\n{explained(compile_rule(rule))}\n```"
 
 
 def file_of(uri: str) -> Path:
