@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import cepheid
-from cepheid.cli.main import parser
+from cepheid.cli.main import main, parser
 from tests.cases import SPEC
 
 RULE = "Rule Hot\ndefine Alarm(area: string)\nfrom Temp(value > 45)\nwhere area = Temp.area\n"
@@ -88,6 +88,18 @@ def test_help_shows_how_to_begin() -> None:
     assert [words[0] for words in examples] == ["new", "test", "backtest", "why", "explain"]
     for words in examples:
         parser().parse_args(words)
+
+
+def test_a_command_that_is_stopped_ends_without_a_traceback(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def stop(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    (tmp_path / "hot.tesla").write_text(RULE)
+    monkeypatch.setattr("cepheid.cli.check.loaded", stop)
+    assert main(["check", str(tmp_path / "hot.tesla")]) == 130
+    assert capsys.readouterr().err == "\nstopped\n"
 
 
 def test_version_is_that_of_the_package() -> None:

@@ -285,6 +285,14 @@ def test_a_schema_and_the_files_beside_it_are_known(editor: Editor, tmp_path: Pa
     assert problem["code"] == "UNKNOWN_EVENT"
 
 
+def test_event_types_are_read(editor: Editor, tmp_path: Path) -> None:
+    file = tmp_path / "events.schema"
+    (problem,) = editor.open(file, "Temp(area: string)\nSmoke(area: colour)")
+    assert problem["range"]["start"] == {"line": 1, "character": 12}
+    assert problem["message"].startswith("the type of area must be")
+    assert editor.change(file, "Temp(area: string)") == []
+
+
 def test_spec_files_are_run(editor: Editor, tmp_path: Path) -> None:
     file = tmp_path / "hot.test"
     assert editor.open(file, CASE) == []

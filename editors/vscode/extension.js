@@ -5,7 +5,7 @@
 const vscode = require("vscode");
 const { spawn } = require("child_process");
 
-const LANGUAGES = ["tesla", "sase", "laipl", "cepheid-core", "pretty", "cepheid-spec"];
+const LANGUAGES = ["tesla", "sase", "laipl", "cepheid-core", "pretty", "cepheid-spec", "cepheid-schema"];
 const SEVERITIES = [0, 0, 1, 2, 3]; // of the protocol, as VS Code counts them
 
 class Server {

@@ -31,8 +31,11 @@ from cepheid.testing import Case, parse_cases, run_case
 
 SPEC = ".test"
 """The ending of spec files."""
+TYPES = ".schema"
+"""The ending of files with event types."""
 SCHEMA = "events.schema"
 """The file in which an editor looks for the event types, beside the rules or above them."""
+_LINE_COLUMN = re.compile(r"line (\d+), column (\d+): ")
 _PLACE = re.compile(r".*?:(\d+): (.*)", re.DOTALL)
 
 
@@ -128,6 +131,17 @@ def schema_near(file: Path) -> Schema | None:
         except (OSError, UnicodeDecodeError, EventError):
             continue
     return None
+
+
+def diagnose_schema(text: str, name: str) -> Iterator[Diagnostic]:
+    """What is wrong with a file of event types; reading ends at the first mistake."""
+    try:
+        parse_schema(text)
+    except EventError as error:
+        place = _LINE_COLUMN.match(str(error))
+        line, column = (int(place[1]), int(place[2])) if place else (1, 1)
+        message = str(error)[place.end() if place else 0 :]
+        yield Diagnostic(name, line, column, line, column + 1, "error", "SCHEMA", message)
 
 
 # --- spec files -----------------------------------------------------------------------------

@@ -19,7 +19,9 @@ from cepheid.algebra import Rule
 from cepheid.automaton import compile_rule, explained
 from cepheid.diagnostics import (
     SPEC,
+    TYPES,
     Diagnostic,
+    diagnose_schema,
     diagnose_spec,
     diagnostic_of,
     language_of,
@@ -191,6 +193,8 @@ class LanguageServer:
     def _diagnose(self, text: str, file: Path, *, run: bool) -> list[Diagnostic]:
         if file.suffix == SPEC:
             return list(diagnose_spec(text, str(file), run=run))
+        if file.suffix == TYPES:
+            return list(diagnose_schema(text, str(file)))
         _, problems = self._rules(text, file)
         return [one for one in map(diagnostic_of, problems) if one.file in ("", str(file))]
 

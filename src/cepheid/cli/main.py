@@ -20,6 +20,8 @@ from cepheid.cli.test import add_test
 from cepheid.cli.translate import add_translate
 from cepheid.cli.why import add_why
 
+_STOPPED = 130
+"""The exit status of what was stopped with Ctrl-C, as usual."""
 _EXPLAIN_HELP = """\
 examples:
   cepheid explain fire.tesla                             automata and plans as text
@@ -53,6 +55,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         sys.stderr.close()
         return 1
+    except KeyboardInterrupt:
+        print("\nstopped", file=sys.stderr)
+        return _STOPPED
     return status
 
 
