@@ -72,8 +72,8 @@ def varied_trees(draw: st.DrawFn, tree: al.Tree) -> al.Tree:
         components=tuple(components),
         negations=tuple(negations) if late else tree.negations,
         equivalences=tuple(draw(st.lists(equivalences(), max_size=2))),
-        within=draw(st.one_of(st.none(), durations)),
-        deadline=draw(instants(labels[:1])) if late else tree.deadline,
+        within=draw(st.one_of(st.none(), durations)) if tree.deadline is None else tree.within,
+        deadline=Instant(labels[0], draw(durations)) if late else tree.deadline,
     )
 
 

@@ -423,7 +423,15 @@ def _parted(
 
     given = [source] if isinstance(source, Clauses) else list(source)
     drafts = [item.draft() for item in given if isinstance(item, Clauses)]
-    return [item for item in given if not isinstance(item, Clauses)], drafts
+    paths = [item for item in given if not isinstance(item, Clauses)]
+    strange = [item for item in paths if not isinstance(item, str | Path)]
+    if strange:
+        found = type(strange[0]).__name__
+        message = f"rules must be paths, a text or drafts; got {found}"
+        raise RuleError(
+            [Problem("WRONG_TYPE", message, hint='load("rules/"), or load(event("A"))')]
+        )
+    return paths, drafts
 
 
 def _report_nothing(source: Named, texts: list[Source], report: Report) -> None:

@@ -14,15 +14,8 @@ written is a *draft*, which `cepheid.load` checks and turns into `Rules`.
 """
 
 from cepheid.binding.drafts import Draft, collect, detect, watch
-from cepheid.binding.parts import (
-    EventTerm,
-    Part,
-    anything_but,
-    event,
-    every,
-    one_of,
-    timer,
-)
+from cepheid.binding.events import EventTerm, anything_but, event, every, one_of, timer
+from cepheid.binding.parts import Part
 from cepheid.binding.values import (
     Value,
     attribute,

@@ -7,14 +7,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Unpack
 
 from cepheid.algebra import Binding, CountWindow, Output, OutputAttribute, TimeWindow
-from cepheid.binding.places import here, wrong
+from cepheid.binding.places import here, name_of, wrong
 from cepheid.binding.values import Operand, Value, condition_of, literal
 from cepheid.binding.windows import Duration, Moment, WindowOptions, instant_of, length
 from cepheid.events import Value as Constant
 
 if TYPE_CHECKING:
     from cepheid.binding.drafts import Draft
-    from cepheid.binding.parts import EventTerm
+    from cepheid.binding.events import EventTerm
 
 
 class Clauses:
@@ -62,7 +62,9 @@ class Clauses:
     def on_same(self, *names: str) -> Draft:
         """Attributes that have the same value in all events."""
         draft = self.draft()
-        return replace(draft, keys=(*draft.keys, *((name, None) for name in names)))
+        return replace(
+            draft, keys=(*draft.keys, *((name_of(name, "an attribute"), None) for name in names))
+        )
 
     def on(self, values: Mapping[str, Constant] | None = None, /, **more: Constant) -> Draft:
         """Attributes that have a given value in all events."""
@@ -113,6 +115,7 @@ class Clauses:
         With `everything`, it also has the attributes of all events, as `label_attribute`.
         """
         given = {**(attributes or {}), **more}
+        name_of(type_, "the type of the composite event")
         found = tuple(
             OutputAttribute(name, _value(value).kind, _value(value).expression, span=here())
             for name, value in given.items()
@@ -130,21 +133,30 @@ class Clauses:
     def consuming(self, *names: str) -> Draft:
         """Events that take part in one match only."""
         draft = self.draft()
-        return replace(draft, consumed=(*draft.consumed, *names))
+        given = (name_of(name, "an event") for name in names)
+        return replace(draft, consumed=(*draft.consumed, *given))
 
     def named(self, name: str) -> Draft:
         """The name of the rule; else it is called like what it gives."""
-        return replace(self.draft(), name=name)
+        return replace(self.draft(), name=name_of(name, "a rule"))
 
 
 def size_of(duration: Duration | None, events: int | None) -> TimeWindow | CountWindow:
     """A window by time or by count."""
     if (duration is None) is (events is None):
-        raise wrong("WRONG_WINDOW", "a window must have a length of time or a number of events")
+        raise wrong(
+            "WRONG_WINDOW",
+            "a window must have a length of time or a number of events",
+            'write "5 min", or events=300',
+        )
     if duration is not None:
         return TimeWindow(length(duration), span=here())
     if not isinstance(events, int) or isinstance(events, bool) or events < 1:
-        raise wrong("WRONG_WINDOW", f"a number of events must be at least 1; got {events}")
+        raise wrong(
+            "WRONG_WINDOW",
+            f"a number of events must be at least 1; got {events}",
+            "write events=300",
+        )
     return CountWindow(events, span=here())
 
 

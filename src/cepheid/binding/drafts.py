@@ -28,7 +28,8 @@ from cepheid.algebra import (
     conjuncts,
 )
 from cepheid.binding.clauses import Clauses, size_of
-from cepheid.binding.parts import EventTerm, Part, own
+from cepheid.binding.events import EventTerm, own
+from cepheid.binding.parts import Part
 from cepheid.binding.places import here, wrong
 from cepheid.binding.windows import Duration, WindowOptions, length, window_of
 from cepheid.errors import Report, Source, Span
@@ -126,9 +127,13 @@ class Draft(Clauses):
 
     def _component(self, term: EventTerm, method: str) -> Component:
         if self.kind != "event":
-            raise wrong("WRONG_STRUCTURE", f"{method} cannot go with {self.kind}(…)")
+            hint = f"it belongs to events: event(…).{method}(…)"
+            raise wrong("WRONG_STRUCTURE", f"{method} cannot go with {self.kind}(…)", hint)
         if not isinstance(term, EventTerm):
-            raise wrong("WRONG_TYPE", f"{method} must get an event; got {type(term).__name__}")
+            found = type(term).__name__
+            raise wrong(
+                "WRONG_TYPE", f"{method} must get an event; got {found}", 'write event("Temp")'
+            )
         return Component(term.name, term.own_predicate, term.selection or EACH, span=term.span)
 
     def _gap(self, options: WindowOptions) -> Window:
@@ -173,8 +178,11 @@ class Draft(Clauses):
         for clause, words in _CLAUSES.items():
             given = getattr(self, clause)
             if given and clause not in _ALLOWED[self.kind] and not self._own_window(clause):
+                others = " and ".join(kind for kind in _ALLOWED if clause in _ALLOWED[kind])
                 raise wrong(
-                    "WRONG_STRUCTURE", f"{words} of rule {name} cannot go with {self.kind}(…)"
+                    "WRONG_STRUCTURE",
+                    f"{words} of rule {name} cannot go with {self.kind}(…)",
+                    f"it belongs to {others}",
                 )
 
     def _own_window(self, clause: str) -> bool:

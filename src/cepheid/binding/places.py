@@ -37,3 +37,10 @@ def here() -> Span | None:
 def wrong(condition: str, message: str, hint: str = "") -> RuleError:
     """The error for a call that cannot be part of a rule."""
     return RuleError([Problem(condition, message, here(), hint=hint)])
+
+
+def name_of(name: object, what: str) -> str:
+    """A name, which must be a text that says something."""
+    if isinstance(name, str) and name:
+        return name
+    raise wrong("WRONG_TYPE", f"{what} must be a name; got {name!r}", 'write it in quotes: "Temp"')

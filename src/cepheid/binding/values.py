@@ -27,7 +27,7 @@ from cepheid.algebra import (
     disjunction,
 )
 from cepheid.automaton.words import expression as in_words
-from cepheid.binding.places import here, wrong
+from cepheid.binding.places import here, name_of, wrong
 from cepheid.binding.windows import WindowOptions, window_of
 from cepheid.events import Kind, kind_named
 from cepheid.events import Value as Constant
@@ -229,6 +229,7 @@ def attribute(name: str, *, of: str | None = None, at: int | None = None) -> Val
     >>> attribute("value", of="Temp") - attribute("value", of="Temp", at=1)
     Value(Temp.value - Temp[1].value)
     """
+    name_of(name, "an attribute")
     if at is None:
         return Value(Attribute(of, name, span=here()))
     if of is None or at == 0:
@@ -245,7 +246,7 @@ def parameter(name: str) -> Value:
     >>> attribute("area") == parameter("a")
     Value(area = $a)
     """
-    return Value(Parameter(name, span=here()))
+    return Value(Parameter(name_of(name, "a parameter"), span=here()))
 
 
 def first_known(*options: Operand) -> Value:

@@ -81,6 +81,7 @@ def instant_of(end: End) -> Instant:
         raise wrong(
             "WRONG_WINDOW",
             f"the end of a window must be the name of an event or a moment; got {end!r}",
+            'write "Smoke", or moment("Smoke", "-5 min")',
         )
     return Instant(end, span=here())
 
@@ -98,6 +99,7 @@ def window_of(options: WindowOptions) -> Window | None:
             "WRONG_WINDOW",
             "a window must be given in one way: by before or after, each perhaps with within, "
             "or by between",
+            'write within="5 min", before="Smoke"',
         )
     if between is not None:
         return _between(between)
@@ -108,7 +110,8 @@ def window_of(options: WindowOptions) -> Window | None:
 
 def _between(ends: tuple[End | None, End | None]) -> Window:
     if not isinstance(ends, tuple | list) or len(ends) != 2:
-        raise wrong("WRONG_WINDOW", f"between must get two ends; got {ends!r}")
+        hint = 'write between=("Temp", "Smoke")'
+        raise wrong("WRONG_WINDOW", f"between must get two ends; got {ends!r}", hint)
     low, high = (None if end is None else instant_of(end) for end in ends)
     return Window(low, high, span=here())
 

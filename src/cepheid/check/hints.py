@@ -25,6 +25,10 @@ _HINTS: dict[str, dict[str, str]] = {
         "": "let it need at least one event, such as [A] [A]* instead of [A]*",
         "pretty": 'let it need at least one event: "A" then any number of "A"',
     },
+    "own": {
+        "": "write {label}.{name}",
+        "pretty": "write {name} of {label}",
+    },
     "parameter": {
         "": "bind it where an event has it: Smoke(area = ${name}); "
         "negations and aggregates cannot bind parameters",
@@ -34,7 +38,7 @@ _HINTS: dict[str, dict[str, str]] = {
 """What to do, by the case and the language; no language stands for those of the papers."""
 
 
-def hint(case: str, rule: Rule, name: str = "") -> str:
+def hint(case: str, rule: Rule, name: str = "", label: str = "") -> str:
     """The advice for a case, as one who wrote the rule can follow it."""
     known = _HINTS[case]
-    return known.get(rule.language, known[""]).replace("{name}", name)
+    return known.get(rule.language, known[""]).format(name=name, label=label)

@@ -94,7 +94,7 @@ class _Names:
                 "UNKNOWN_LABEL",
                 f"attribute {node.name} in rule {self.rule.name} must say of which event",
                 node,
-                f"write {next(iter(self.labels), 'Event')}.{node.name}",
+                hint("own", self.rule, node.name, next(iter(self.labels), "Event")),
             )
         else:
             self._check_attribute(own, node.name, node)

@@ -13,6 +13,7 @@ from cepheid.algebra import (
     Aggregate,
     Alternation,
     Atom,
+    Binding,
     Body,
     Coalesce,
     Collected,
@@ -24,6 +25,7 @@ from cepheid.algebra import (
     EventPredicate,
     Instant,
     Item,
+    Key,
     Negation,
     Node,
     Output,
@@ -61,6 +63,8 @@ def check_fit(rule: Rule, lowering: Lowering) -> None:
     pattern = rule.pattern
     _check_operands(rule, lowering)
     _check_doubles(pattern, lowering)
+    _check_parameters(pattern, lowering)
+    _check_keys(pattern, lowering)
     if isinstance(pattern, Tree):
         _check_tree(rule, pattern, lowering)
     elif isinstance(pattern, Detector):
@@ -130,6 +134,43 @@ def _check_doubles(pattern: Pattern, lowering: Lowering) -> None:
             seen.add((is_timer, name))
 
 
+def _check_parameters(pattern: Pattern, lowering: Lowering) -> None:
+    """Every parameter stands for one value."""
+    seen: set[str] = set()
+    for binding in find(pattern, Binding):
+        if binding.name in seen:
+            lowering.error(
+                "DUPLICATE_DEFINITION",
+                f"parameter ${binding.name} in rule {lowering.rule} gets two values",
+                binding.span,
+            )
+        seen.add(binding.name)
+
+
+def _check_keys(pattern: Pattern, lowering: Lowering) -> None:
+    """Every key is about the types that the rule looks at; without a value, about all of them."""
+    types = types_of(pattern)
+    for key in find(pattern, Key):
+        named = [type_ for type_, _ in key.attributes]
+        strange = [type_ for type_ in named if type_ not in types]
+        if strange:
+            lowering.error(
+                "UNKNOWN_EVENT",
+                f"on in rule {lowering.rule} speaks of {strange[0]}, "
+                "which the rule does not look at",
+                key.span,
+                hint=f"the rule looks at {', '.join(types)}",
+            )
+        elif len(set(named)) < len(named) or (key.value is None and set(named) != set(types)):
+            _wrong(
+                lowering,
+                f"on in rule {lowering.rule} must relate one attribute of each of "
+                f"{', '.join(types)}",
+                key,
+                "name each of them once, or write on same and the attribute that all have",
+            )
+
+
 def _wrong(lowering: Lowering, message: str, node: Node, hint: str) -> None:
     lowering.error("WRONG_STRUCTURE", message, node.span, hint=hint)
 
@@ -161,6 +202,13 @@ def _check_deadline(rule: Rule, tree: Tree, lowering: Lowering) -> None:
             late[-1],
             f"add a clause: decided 5 min after {tree.terminator.label}",
         )
+    if tree.deadline is not None and not _is_late(tree.deadline, tree):
+        _wrong(
+            lowering,
+            f"rule {rule.name} may be decided before its last event has come",
+            tree.deadline if tree.deadline.span else tree,
+            f"let it be decided after {tree.terminator.label}, or all within no more than that",
+        )
     if tree.deadline is not None and rule.consuming:
         _wrong(
             lowering,
@@ -168,6 +216,13 @@ def _check_deadline(rule: Rule, tree: Tree, lowering: Lowering) -> None:
             tree,
             "leave consuming out, or let what is absent end at the last event",
         )
+
+
+def _is_late(deadline: Instant, tree: Tree) -> bool:
+    """Whether a moment comes after the last event: it is measured from it, or from far enough."""
+    if deadline.label == tree.terminator.label:
+        return deadline.offset > 0
+    return tree.within is not None and deadline.offset >= tree.within
 
 
 def _check_labels(tree: Tree, lowering: Lowering) -> None:

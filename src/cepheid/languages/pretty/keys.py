@@ -95,32 +95,7 @@ class KeyLowering(TreeLowering):
             )
             return Key(tuple(related))
         value = self._fixed(rest[0]) if rest else None
-        self._check_related(clause, related, types, value)
         return Key(tuple(related), value, span=self.span(clause))
-
-    def _check_related(
-        self,
-        clause: ParseTree,
-        related: list[tuple[str, str]],
-        types: tuple[str, ...],
-        value: Value | None,
-    ) -> None:
-        named = [type_ for type_, _ in related]
-        strange = [type_ for type_ in named if type_ not in types]
-        missing = [type_ for type_ in types if type_ not in named]
-        if strange:
-            self.error(
-                "UNKNOWN_EVENT",
-                f"on in rule {self.rule} speaks of {strange[0]}, which the rule does not look at",
-                clause,
-                hint=f"the rule looks at {', '.join(types)}",
-            )
-        elif value is None and (missing or len(set(named)) < len(named)):
-            self.error(
-                "WRONG_STRUCTURE",
-                f"on in rule {self.rule} must relate one attribute of each of {', '.join(types)}",
-                clause,
-            )
 
 
 def _form(member: Branch) -> str:
