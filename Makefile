@@ -10,13 +10,16 @@ READY := $(VENV)/.ready
 UV := uv==0.13.7
 COMPILE := pip compile pyproject.toml --quiet --universal --python-version 3.11 --upgrade \
 	--generate-hashes --no-header --no-emit-index-url --no-emit-find-links
-# What benchmarks need on top of the others, and nothing else.
-BENCH := pip compile --group bench --quiet --universal --python-version 3.11 --upgrade \
-	--generate-hashes --no-header --no-emit-index-url --no-emit-find-links
+# What benchmarks need on top of the others, at versions that go with them.
+BENCH := pip compile --group bench --constraints requirements/dev.lock --quiet --universal \
+	--python-version 3.11 --upgrade --generate-hashes --no-header --no-annotate \
+	--no-emit-index-url --no-emit-find-links
+# What `make bench` does; all of it unless told: make bench PARTS="papers document"
+PARTS ?= papers queue spark peers plots document
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help java demo test test-long test-kill test-cluster bench bench-spark bench-peers lint format lock clean
+.PHONY: help java demo test test-long test-kill test-cluster bench bench-quick bench-spark bench-peers bench-ready lint format lock clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -43,16 +46,22 @@ test-cluster: $(READY) java ## Run the tests of Spark on Spark Connect and on ex
 	@CEPHEID_SPARK=connect $(BIN)/pytest -n0 -k "not expects_on_spark" tests/test_spark.py
 	@CEPHEID_SPARK=cluster $(BIN)/pytest -n0 -k "not expects_on_spark" tests/test_spark.py
 
-bench: $(READY) ## Measure the engine on the papers' scenarios, with checked counts
-	@$(BIN)/python -m bench
+bench: bench-ready ## Measure everything and write docs/benchmarks.md; PARTS="papers plots" for some
+	@$(BIN)/python -m bench.all --parts $(PARTS)
+
+bench-quick: bench-ready ## The same once, small, in five minutes: prints, and writes nothing
+	@$(BIN)/python -m bench.all --quick --parts $(PARTS)
 
 bench-spark: $(READY) ## Measure the pipeline on Spark beside Spark without it
 	@$(BIN)/python -m bench.spark
 
-bench-peers: $(READY) java ## Measure beside Esper, Flink, Siddhi and a relational join; needs Maven
+bench-peers: bench-ready java ## Measure beside Esper, Flink, Siddhi and a relational join; needs Maven
+	@$(BIN)/python -m bench.peers
+
+bench-ready: $(READY)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check \
 		--require-hashes -r requirements/bench.lock
-	@$(BIN)/python -m bench.peers
+	@$(BIN)/python -m cepheid.kernel.ready
 
 lint: $(READY) ## Check format, lint and types
 	@$(BIN)/ruff format --check

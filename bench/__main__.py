@@ -1,6 +1,7 @@
 """`python -m bench`: measure, print a table, write JSON; 1 when a count is wrong.
 
-python -m bench [--only PATTERN] [--full] [--long] [--events N | --scale F] [--json FILE]
+python -m bench [--only PATTERN] [--skip PATTERN] [--full] [--long] [--events N | --scale F]
+                [--json FILE]
 """
 
 from __future__ import annotations
@@ -11,7 +12,19 @@ from collections.abc import Iterable, Iterator, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from bench import embedded, fires, laipl, memory, office, report, sase, sequences
+from bench import (
+    embedded,
+    fires,
+    laipl,
+    latency,
+    memory,
+    office,
+    queueing,
+    report,
+    sase,
+    scaling,
+    sequences,
+)
 from bench.figure import Figure, Options, Task
 from bench.measure import as_task
 
@@ -22,7 +35,8 @@ def tasks() -> list[Task]:
     """Everything that can be measured; what refers to another figure comes after it."""
     families = (fires, sequences, sase, laipl, office)
     scenarios = [scenario for family in families for scenario in family.scenarios()]
-    return [*map(as_task, scenarios), *embedded.tasks(), *memory.tasks()]
+    others = (embedded, memory, latency, scaling, queueing)
+    return [*map(as_task, scenarios), *(task for module in others for task in module.tasks())]
 
 
 def chosen(all_tasks: Iterable[Task], options: argparse.Namespace) -> list[Task]:
@@ -31,6 +45,7 @@ def chosen(all_tasks: Iterable[Task], options: argparse.Namespace) -> list[Task]
         task
         for task in all_tasks
         if (not options.only or any(_fits(task.name, pattern) for pattern in options.only))
+        and not any(_fits(task.name, pattern) for pattern in options.skip)
         and (not task.sweep or options.full or options.only)
         and (not task.long or options.long)
     ]
@@ -67,6 +82,7 @@ def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     add = parser.add_argument
     add("--only", action="append", metavar="PATTERN", help="names that contain or match it")
+    add("--skip", action="append", default=[], metavar="PATTERN", help="not these")
     add("--full", action="store_true", help="all sweeps of the papers' figures")
     add("--long", action="store_true", help="also what takes 50 million events")
     add("--events", type=int, help="events per scenario, instead of each scenario's own number")
@@ -94,7 +110,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     found = measure(picked, Options(**given))
     print(report.summary(found))
     options.json.parent.mkdir(parents=True, exist_ok=True)
-    options.json.write_text(report.as_json(found) + "\n", "utf-8")
+    command = ["python", "-m", "bench", *(sys.argv[1:] if arguments is None else arguments)]
+    options.json.write_text(report.as_json(found, command) + "\n", "utf-8")
     return 0 if all(figure.right for figure in found.values()) else 1
 
 

@@ -8,6 +8,7 @@ rule 4-2 gathers 10 of them, in Fig. 8 also 100. Events come at 1,000 a second.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -17,6 +18,8 @@ from bench.streams import SECOND, Column, Ints, Stream, uneven
 
 RULES = 20
 RATE = 1000.0
+COUNTS = (200_000, 400_000, 600_000, 800_000, 1_000_000)
+"""Numbers of events in Fig. 6 and 7, of which the paper's own are not known."""
 
 
 def text(window: str, selectivity: int) -> str:
@@ -90,4 +93,20 @@ def scenarios(tiny: bool = False) -> list[Scenario]:
             number = partial(by_number, selectivity, 5 if tiny else size)
             window = f"Batch({5 if tiny else size})"
             found.append(_scenario(name, selectivity, window, number))
-    return found
+    return [*found, *_more(found)]
+
+
+def _more(found: list[Scenario]) -> list[Scenario]:
+    """Fig. 6 and 7: both rules at one selectivity, with more and more events."""
+    usual = {one.name: one for one in found}
+    return [
+        replace(
+            usual[f"laipl/{rule}/selectivity 50"],
+            name=f"laipl/{rule}/events {count}",
+            events=count,
+            reach=None,
+            sweep=True,
+        )
+        for rule in ("4-1", "4-2")
+        for count in COUNTS
+    ]

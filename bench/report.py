@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import platform
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -58,17 +59,25 @@ def _times(value: float | None) -> str:
     return "" if value is None else f"{value:,.2f}"
 
 
-def as_json(figures: Mapping[str, Figure]) -> str:
-    """All figures with the machine that they come from."""
+def as_json(figures: Mapping[str, Figure], command: Sequence[str] = ()) -> str:
+    """All figures with the machine and the command that they come from."""
     machine = {
         "time": datetime.now(UTC).isoformat(timespec="seconds"),
         "processor": _processor(),
+        "cores": len(os.sched_getaffinity(0)),
         "system": platform.platform(),
         "python": platform.python_version(),
-        **{name: version(name) for name in ("cepheid", "numba", "numpy")},
+        "command": _command(command),
+        **{name: version(name) for name in ("cepheid", "numba", "numpy", "pyarrow")},
     }
     listed = [_record(figure, figures) for figure in figures.values()]
     return json.dumps({"machine": machine, "figures": listed}, indent=1, ensure_ascii=False)
+
+
+def _command(words: Sequence[str]) -> list[str]:
+    """The command without the place of its output, which is of no use to others."""
+    place = words.index("--json") if "--json" in words else len(words)
+    return [*words[:place], *words[place + 2 :]]
 
 
 def _record(figure: Figure, figures: Mapping[str, Figure]) -> dict[str, object]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+import numpy as np
+
 import cepheid
 from bench.streams import Stream
 from cepheid.rules import Rules
@@ -52,6 +54,27 @@ class Scenario:
     def until(self, stream: Stream) -> int:
         """How far time goes."""
         return int(stream.times[-1]) + self.patience if len(stream) else self.patience
+
+
+@dataclass(frozen=True)
+class Load:
+    """A scenario that is measured from full windows on.
+
+    `warm` events come before those that are measured, without the ones that end a match: their
+    types begin with `ending`.
+    """
+
+    scenario: Scenario
+    warm: int = 0
+    ending: str = ""
+
+    def stream(self, count: int) -> tuple[Stream, int]:
+        """A stream with so many events to measure, and how many come before them."""
+        made = self.scenario.stream(self.warm + count)
+        ends = np.array([bool(self.ending) and n.startswith(self.ending) for n in made.names])
+        early = np.arange(len(made)) < self.warm
+        kept = made.where(~(early & ends[made.kinds]))
+        return kept, len(kept) - count
 
 
 def agrees(expected: int | Counts, found: Counts) -> bool:

@@ -370,7 +370,8 @@ def main() -> int:
                 print(report.row(figure, found), flush=True)
                 print("   ", {k: round(v, 3) for k, v in figure.details.items()}, flush=True)
     options.json.parent.mkdir(parents=True, exist_ok=True)
-    options.json.write_text(report.as_json(found))
+    command = ["python", "-m", "bench.spark", *sys.argv[1:]]
+    options.json.write_text(report.as_json(found, command) + "\n", "utf-8")
     return 0 if all(figure.right for figure in found.values()) else 1
 
 

@@ -34,6 +34,11 @@ class Column:
         present = None if self.present is None else self.present[:count]
         return replace(self, values=self.values[:count], present=present)
 
+    def where(self, kept: Bools) -> Column:
+        """The column of the events that are kept."""
+        present = None if self.present is None else self.present[kept]
+        return replace(self, values=self.values[kept], present=present)
+
     def at(self, row: int) -> Value | None:
         """The value of one event."""
         if self.present is not None and not self.present[row]:
@@ -58,6 +63,11 @@ class Stream:
         """The first events of the stream."""
         columns = {name: column.head(count) for name, column in self.columns.items()}
         return Stream(self.names, self.kinds[:count], self.times[:count], columns)
+
+    def where(self, kept: Bools) -> Stream:
+        """Only the events that are kept."""
+        columns = {name: column.where(kept) for name, column in self.columns.items()}
+        return Stream(self.names, self.kinds[kept], self.times[kept], columns)
 
     def again(self, after: int) -> Stream:
         """The stream twice, the second time so much later."""
