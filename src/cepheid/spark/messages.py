@@ -57,7 +57,7 @@ def batch_of(messages: Iterable[Message]) -> Arrow:
 
 def of_table(shard: str, table: Table) -> Message:
     """Events for a shard."""
-    return Message(shard, EVENTS, int(table.ends.min()), table.written().tobytes())
+    return Message(shard, EVENTS, int(table.ends.min()), table.written("zstd").tobytes())
 
 
 def table_of(payload: bytes) -> Table:

@@ -96,16 +96,22 @@ class Table:
             next((value for value in ids if value is not None), None),
         )
 
-    def written(self) -> npt.NDArray[np.uint8]:
-        """The table as bytes of Arrow's format for files and streams."""
-        fields = {"type": self.types, "start": pa.array(self.starts), "end": pa.array(self.ends)}
+    def written(self, compression: str | None = None) -> npt.NDArray[np.uint8]:
+        """The table as bytes of Arrow's format for files and streams.
+
+        Starts are left out where they are the ends.
+        """
+        fields = {"type": self.types, "end": pa.array(self.ends)}
+        if self.starts is not self.ends and not np.array_equal(self.starts, self.ends):
+            fields["start"] = pa.array(self.starts)
         fields |= {f"id {number}": array for number, array in enumerate(self.ids)}
         fields |= {
             f"attribute {number} {name}": array for number, (name, array) in enumerate(self.columns)
         }
         batch = pa.RecordBatch.from_pydict(fields)
         sink = pa.BufferOutputStream()
-        with pa.ipc.new_stream(sink, batch.schema) as stream:
+        options = pa.ipc.IpcWriteOptions(compression=compression)
+        with pa.ipc.new_stream(sink, batch.schema, options=options) as stream:
             stream.write_batch(batch)
         return np.frombuffer(sink.getvalue(), np.uint8)
 
@@ -114,10 +120,11 @@ class Table:
         """The table that bytes stand for."""
         (batch,) = pa.ipc.open_stream(pa.py_buffer(data.tobytes()))
         named = list(zip(batch.schema.names, batch.columns, strict=True))
+        ends = batch.column("end").to_numpy()
         return Table(
             batch.column("type"),
-            batch.column("start").to_numpy(),
-            batch.column("end").to_numpy(),
+            batch.column("start").to_numpy() if "start" in batch.schema.names else ends,
+            ends,
             tuple(array for name, array in named if name.startswith("id ")),
             tuple(
                 (name.split(" ", 2)[2], array)
