@@ -24,7 +24,7 @@ from cepheid.kernel.found import Found
 from cepheid.oracle import evaluate
 from cepheid.records import Clock, to_record
 from cepheid.tables import arranging
-from cepheid.tables.arrow import pa
+from cepheid.tables.arrow import codes, pa
 from cepheid.tables.detecting import detect_table
 from cepheid.tables.encode import Encoding
 from cepheid.tables.ids import event_identities, written
@@ -938,3 +938,23 @@ def chained(at: int, encoder: Encoder) -> Found:
         np.array([0, len(parts)]),
         np.array(label[: len(parts)]),
     )
+
+
+def test_a_few_rows_have_only_their_own_texts() -> None:
+    many = pa.array([f"area-{number}" for number in range(1000)])
+    whole = pa.DictionaryArray.from_arrays(pa.array([7, None, 999, 7]), many)
+    found, known = codes(whole)
+    assert (found.tolist(), known.to_pylist()) == ([0, -1, 1, 0], ["area-7", "area-999"])
+
+
+def test_identities_do_not_depend_on_what_else_a_dictionary_holds() -> None:
+    rules = cepheid.load("QUERY Q EVENT SEQ(A x, B y) WHERE [k] WITHIN 10 s", language="sase")
+    plain = pa.table({"type": ["A", "B"], "ts": [1, 2], "k": ["u5", "u5"]})
+    texts = pa.array([f"u{number}" for number in range(100)])
+    coded = pa.DictionaryArray.from_arrays(pa.array([5, 5]), texts)
+    ids = [
+        rules.detect(events, unit="s")["id"].to_pylist()
+        for events in (plain, plain.set_column(2, "k", coded))
+    ]
+    assert ids[0] == ids[1]
+    assert len(ids[0]) == 1

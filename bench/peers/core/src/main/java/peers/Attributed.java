@@ -24,6 +24,17 @@ public class Attributed extends Event {
     }
 
     @Override
+    public Object get(String name) {
+        return switch (name) {
+            case "attr1" -> attr1;
+            case "attr2" -> attr2;
+            case "attr3" -> attr3;
+            case "attr4" -> attr4;
+            default -> super.get(name);
+        };
+    }
+
+    @Override
     public void set(String name, long number) {
         switch (name) {
             case "attr1" -> attr1 = number;

@@ -38,6 +38,11 @@ public class Event {
         throw new IllegalArgumentException(getClass().getSimpleName() + " has no number " + name);
     }
 
+    /** A number or a text. */
+    public Object get(String name) {
+        throw new IllegalArgumentException(getClass().getSimpleName() + " has no " + name);
+    }
+
     /** Take a text. */
     public void set(String name, String text) {
         throw new IllegalArgumentException(getClass().getSimpleName() + " has no text " + name);

@@ -14,6 +14,11 @@ public class Keyed extends Event {
     }
 
     @Override
+    public Object get(String name) {
+        return name.equals("key") ? key : (Object) value;
+    }
+
+    @Override
     public void set(String name, long number) {
         value = number;
     }

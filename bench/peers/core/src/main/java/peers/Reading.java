@@ -14,6 +14,11 @@ public class Reading extends Event {
     }
 
     @Override
+    public Object get(String name) {
+        return name.equals("area") ? area : (Object) value;
+    }
+
+    @Override
     public void set(String name, long number) {
         value = number;
     }
