@@ -190,6 +190,31 @@ def test_a_key_that_hides_what_matters_is_told() -> None:
         capture_around(given, rule, 10_000_000, margin=1_000_000, keys={"value": "30.0"})
 
 
+def test_a_key_that_is_called_otherwise_in_the_composite_event_will_do() -> None:
+    query = "QUERY Q EVENT SEQ(Temp x, Smoke y) WHERE [area] WITHIN 1 min RETURN F({})"
+    rows = [*ROWS, ("Smoke", 10, "A2", None)]
+    for attributes in ("where = x.area", "v = x.value"):
+        given = history(query.format(attributes), "sase", rows)
+        (rule,) = given.rules
+        case = capture_around(given, rule, 10_000_000, keys={"area": "A2"})
+        assert [event.attributes["area"] for event in case.events] == ["A2", "A2"]
+        assert len(case.expect or ()) == 1
+
+
+def test_around_a_moment_rules_of_several_languages_are_parted_too(tmp_path: Path) -> None:
+    (tmp_path / "hot.tesla").write_text(
+        "Rule Hot define Hot(area: string) from Temp(value > 45) where area = Temp.area"
+    )
+    (tmp_path / "q.sase").write_text("QUERY Q EVENT SEQ(Hot h, Rain s) WHERE [area] WITHIN 1 min")
+    types, times, areas, values = zip(*ROWS, strict=True)
+    table = pa.table({"type": types, "ts": times, "area": areas, "value": values})
+    given = History.of(cepheid.load(tmp_path), table, "s")
+    case = capture_around(given, given.named("Q"), 4_000_000, margin=1_000_000)
+    assert case.language == "sase"
+    assert [event.type for event in case.events] == ["Hot", "Hot", "Rain", "Hot"]
+    assert len(case.expect or ()) == 1
+
+
 def test_a_case_may_not_be_too_large() -> None:
     rows: list[tuple[object, ...]] = [
         ("Temp", second, "A1", 50.0) for second in range(CASE_LIMIT + 1)

@@ -19,7 +19,7 @@ from cepheid.algebra import Attribute, Item, Parameter, Rule, Tree
 from cepheid.automaton import compile_rule
 from cepheid.automaton.partition import partitions
 from cepheid.automaton.plan import plan_of
-from cepheid.mattering import involved
+from cepheid.capture.mattering import involved
 from cepheid.rules import Rules
 from cepheid.runtime.engine import Engine
 from cepheid.tables.arrow import Arrow, Ints, pa, pc
@@ -312,6 +312,11 @@ def key_attributes(rule: Rule) -> tuple[str, ...]:
     >>> key_attributes(rule)
     ('x_id',)
     """
+    return tuple(key_outputs(rule).values())
+
+
+def key_outputs(rule: Rule) -> dict[str, str]:
+    """For each attribute that is a key of a rule, the attribute of its composite events."""
     keys = [name for group in partitions(compile_rule(rule)) for name in group.attributes]
     found: dict[str, str] = {}
     for attribute in rule.output.attributes:
@@ -321,7 +326,7 @@ def key_attributes(rule: Rule) -> tuple[str, ...]:
     if rule.output.everything and isinstance(rule.pattern, Tree):
         label = rule.pattern.components[-1].label
         found |= {key: f"{label}_{key}" for key in keys if key not in found}
-    return tuple(found.values())
+    return found
 
 
 def _source(rule: Rule, value: Any) -> str:  # noqa: ANN401 (any expression)
