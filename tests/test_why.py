@@ -104,7 +104,7 @@ def test_why_tells_what_negations_and_aggregates_saw() -> None:
     (found,) = rules.detect(events)
     answer = rules.why(events, found)
     told = str(answer)
-    assert "2 Rain events looked at, none of this kind" in told
+    assert '2 Rain events looked at, none with Rain.area = $a: "A2" and "A1"' in told
     assert "average of 3 values: 40, 46, 49" in told
     assert {one.name: one.value for one in answer.parameters} == {"a": "A1", "t": 45.0}
 

@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any
 from cepheid.cli.history import Dial, add_history, read_history
 from cepheid.cli.loading import add_rules, count, loaded
 from cepheid.errors import CepheidError, EventError
+from cepheid.events import CompositeEvent
 from cepheid.literals import parse_events
 
 if TYPE_CHECKING:
-    from cepheid.events import CompositeEvent
     from cepheid.rules import Rules
     from cepheid.why.given import Given
+    from cepheid.why.results import Why, WhyNot
 
 DONE, FAILED, USAGE = 0, 1, 2
 WHY_HELP = """\
@@ -34,7 +35,7 @@ nearest change of the events with which it would have matched; that change was t
 Exit status: 0 told, 1 the events cannot be used or hold nothing of the kind, 2 usage or rules.
 """
 _LISTED = 100
-"""How many composite events are listed."""
+"""How many composite events are listed at most."""
 _LITERAL = (".events", ".txt")
 """The endings of files with events as text."""
 
@@ -81,31 +82,28 @@ def _asked(options: argparse.Namespace, rules: Rules) -> int:
     from cepheid.why.given import Given
 
     events, literal = _events(options, rules)
-    given = Given.of(events, None if literal else options.unit, rules.schema)
-    listed = given.all()
+    unit = None if literal else options.unit
+    given = Given.of(events, unit, rules.schema)
     until = None if options.until is None else _moment(options.until, given, literal)
     if options.rule is not None:
         around = None if options.around is None else _moment(options.around, given, literal)
-        found = rules.why_not(
-            options.rule,
-            events,
-            around=around,
-            unit=None if literal else options.unit,
-            until=until,
-            delay=options.delay,
+        told: Why | WhyNot = rules.why_not(
+            options.rule, events, around=around, unit=unit, until=until, delay=options.delay
         )
-        _print(found, options.format)
-        return DONE
-    end = None if until is None else given.time(until)
-    matches = rules.detect(listed, until=end)
-    if options.id is None and options.match is None:
-        return _list(matches, given, options.format)
-    chosen = _chosen(options, matches)
-    _print(
-        rules.why(events, chosen, unit=None if literal else options.unit, until=until),
-        options.format,
-    )
+    else:
+        found = rules.detect(events, unit=unit, until=until)
+        if options.id is None and options.match is None:
+            return _list(found, given, options.format)
+        told = rules.why(events, _chosen(options, _ids(found)), unit=unit, until=until)
+    _print(told, options.format)
     return DONE
+
+
+def _ids(found: Any) -> list[str]:  # noqa: ANN401 (a list, or a table of Arrow)
+    if isinstance(found, list):
+        return [str(event.id) for event in found]
+    ids: list[str] = found.column("id").to_pylist()
+    return ids
 
 
 def _events(options: argparse.Namespace, rules: Rules) -> tuple[Any, bool]:
@@ -132,17 +130,17 @@ def _moment(text: str, given: Given, literal: bool) -> Any:  # noqa: ANN401 (as 
     return moment if literal else given.words.clock.write(moment)
 
 
-def _chosen(options: argparse.Namespace, matches: list[CompositeEvent]) -> CompositeEvent:
+def _chosen(options: argparse.Namespace, ids: list[str]) -> str:
     if options.match is not None:
-        if not 1 <= options.match <= len(matches):
+        if not ids:
             raise EventError(
-                f"--match must be from 1 to {len(matches)}; got {options.match}"
-                if matches
-                else f"--match must name what was found; got {options.match}, and nothing was\n\n"
+                f"--match must name what was found; got {options.match}, and nothing was\n\n"
                 "hint: ask with --not RULE"
             )
-        return matches[int(options.match) - 1]
-    fitting = [event for event in matches if str(event.id).startswith(options.id)]
+        if not 1 <= options.match <= len(ids):
+            raise EventError(f"--match must be from 1 to {len(ids)}; got {options.match}")
+        return ids[int(options.match) - 1]
+    fitting = [known for known in ids if known.startswith(options.id)]
     if len(fitting) != 1:
         many = count(len(fitting), "composite event") if fitting else "no composite event"
         raise EventError(
@@ -153,20 +151,39 @@ def _chosen(options: argparse.Namespace, matches: list[CompositeEvent]) -> Compo
     return fitting[0]
 
 
-def _list(matches: list[CompositeEvent], given: Given, form: str) -> int:
+def _list(found: Any, given: Given, form: str) -> int:  # noqa: ANN401 (as for _ids)
+    words, total = given.words, len(found)
+    first = found[:_LISTED] if isinstance(found, list) else _composites(found, given)
     if form == "json":
-        print(json.dumps([given.words.record(event) for event in matches], ensure_ascii=False))
+        print(json.dumps([words.record(event) for event in first], ensure_ascii=False))
         return DONE
-    for number, event in enumerate(matches[:_LISTED], start=1):
-        print(f"{number:>4}  {str(event.id)[:8]}  {given.words.event(event)}  by {event.rule}")
-    if len(matches) > _LISTED:
-        print(f"      and {len(matches) - _LISTED} more")
-    if not matches:
+    for number, event in enumerate(first, start=1):
+        print(f"{number:>4}  {str(event.id)[:8]}  {words.event(event)}  by {event.rule}")
+    if total > _LISTED:
+        print(f"      and {total - _LISTED} more")
+    if not total:
         print("nothing was found; --not RULE tells why")
     return DONE
 
 
-def _print(found: Any, form: str) -> None:  # noqa: ANN401 (either answer)
+def _composites(found: Any, given: Given) -> list[CompositeEvent]:  # noqa: ANN401 (of Arrow)
+    """The first rows of a table as composite events, without what they are made of."""
+    rows = found.slice(0, _LISTED).to_pylist()
+    own = ("id", "type", "ts", "start", "rule", "events")
+    return [
+        CompositeEvent(
+            row["type"],
+            given.time(row["start"]),
+            given.time(row["ts"]),
+            {name: value for name, value in row.items() if name not in own},
+            row["id"],
+            row["rule"],
+        )
+        for row in rows
+    ]
+
+
+def _print(found: Why | WhyNot, form: str) -> None:
     print(json.dumps(found.to_dict(), ensure_ascii=False, indent=2) if form == "json" else found)
 
 

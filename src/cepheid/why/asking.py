@@ -2,20 +2,32 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from cepheid.algebra import Rule
+import numpy as np
+
+from cepheid.algebra import Rule, Tree, input_types
 from cepheid.errors import EventError, did_you_mean
-from cepheid.events import CompositeEvent, Event
+from cepheid.events import CompositeEvent, Event, Value
 from cepheid.units import parse_time
 from cepheid.why.attempts import Aim, Attempt
 from cepheid.why.changes import Arrive, Change, parts_of
 from cepheid.why.contradictions import contradicts
-from cepheid.why.given import Given, is_time, reach_of
+from cepheid.why.given import (
+    Given,
+    Near,
+    is_time,
+    key_of_rules,
+    needed_for,
+    reach_of,
+    types_of,
+)
 from cepheid.why.lateness import Late, in_time
+from cepheid.why.located import located
 from cepheid.why.results import Check, Why, WhyNot
 from cepheid.why.search import STORIES, Answer, Search, key_of
 from cepheid.why.story import Setting, Story, leaves_of
@@ -27,7 +39,7 @@ WHY_LIMIT = 1000
 """How many events are looked at to tell why a composite event was found."""
 WHY_NOT_LIMIT = 200
 """How many events are looked at to tell why a rule found nothing."""
-CHUNKS = 50
+CHUNKS = 20
 """How many stretches of a long list are looked through for the attempt that came furthest."""
 
 
@@ -42,12 +54,11 @@ def why(
     """Why rules found a composite event; see `Rules.why`."""
     given = Given.of(events, unit, rules.schema)
     wanted = _id_of(what)
-    setting = Setting(rules.rules, rules.schema, given.words)
-    end = None if until is None else given.time(until)
     if given.count <= WHY_LIMIT:
-        story = Story(setting, given.all(), end)
+        end = None if until is None else given.time(until)
+        story = Story(Setting(rules.rules, rules.schema, given.words), given.all(), end)
     else:
-        story = _story_of(rules, given, wanted, setting, end)
+        story = _near(rules, events, given, wanted, rules.detect(events, unit=unit, until=until))
     for event in story.found:
         if str(event.id) == wanted:
             return _told(story, event)
@@ -76,38 +87,34 @@ def _id_of(what: object) -> str:
         ) from None
 
 
-def _story_of(
-    rules: Rules,
-    given: Given,
-    wanted: str,
-    setting: Setting,
-    until: int | None,
-) -> Story:
-    """The events around a composite event that the engine finds, as far as they are needed."""
-    found = _found_by_engine(rules, given, until)
-    for event in found:
-        if str(event.id) == wanted:
-            break
-    else:
-        raise EventError(
-            "composite event must be one that the rules find in these events; "
-            f"got id {wanted}\n\nhint: they find {len(found)} others"
-        )
-    reach = reach_of(rules) or max(event.end - event.start, 1)
-    story = Story(setting, [])
+def _near(rules: Rules, events: object, given: Given, wanted: str, found: object) -> Story:
+    """The events around a composite event among what was found, as far as they are needed."""
+    start, end, name, types = located(found, wanted, given)
+    needed = needed_for(_rule_of(rules, name), rules)
+    setting = Setting(needed, rules.schema, given.words)
+    reach = reach_of(needed) or max(end - start, 1)
+    last = given.near(end - 1, end + 1, Near(types, 1))
     while True:
-        near = given.near(event.start - 2 * reach, event.end + reach, WHY_LIMIT)
-        story = Story(setting, near, event.end if until is not None else None)
-        known = any(str(other.id) == wanted for other in story.found)
-        if known or len(near) >= min(WHY_LIMIT, given.count):
-            return story
+        wish = Near(types_of(needed), WHY_LIMIT, _key(needed, last[0] if last else None))
+        near = given.near(start - 2 * reach, end + reach, wish)
+        story = Story(setting, near, end)
+        known = any(str(event.id) == wanted for event in story.found)
+        if known or len(near) == WHY_LIMIT or reach > given.length:
+            break
         reach *= 4
+    if not known:
+        raise EventError(
+            f"composite event {wanted} must follow from at most {WHY_LIMIT} events around it; "
+            "got one that needs more\n\nhint: ask with fewer events, such as those of one key"
+        )
+    return story
 
 
-def _found_by_engine(rules: Rules, given: Given, until: int | None) -> list[CompositeEvent]:
-    from cepheid.tables.detecting import detect_events
-
-    return detect_events(rules.rules, rules.schema, given.all(), until=until)
+def _key(rules: Sequence[Rule], event: Event | None) -> tuple[str, Value] | None:
+    """The key that the events of a match share with an event."""
+    name = key_of_rules(rules)
+    value = event.attributes.get(name) if event is not None and name is not None else None
+    return None if name is None or value is None else (name, value)
 
 
 def _told(story: Story, event: CompositeEvent) -> Why:
@@ -142,17 +149,17 @@ def why_not(
     """Why a rule did not match; see `Rules.why_not`."""
     asked = _rule_of(rules, rule)
     given = Given.of(events, unit, rules.schema)
-    setting = Setting(rules.rules, rules.schema, given.words)
+    needed = needed_for(asked, rules)
     question = _Question(
-        setting,
+        Setting(needed, rules.schema, given.words),
         asked,
         given,
-        _aim(rules, given, around),
+        _aim(needed, given, around),
         None if until is None else given.time(until),
         None if delay is None else _delay(delay, given),
         [given.event(event) for event in late],
     )
-    return question.answer(rules)
+    return question.answer()
 
 
 def _rule_of(rules: Rules, rule: str | Rule) -> Rule:
@@ -167,10 +174,9 @@ def _rule_of(rules: Rules, rule: str | Rule) -> Rule:
     )
 
 
-def _aim(rules: Rules, given: Given, around: object) -> Aim:
+def _aim(rules: Iterable[Rule], given: Given, around: object) -> Aim:
     reach = reach_of(rules)
-    length = max(given.spans[1], default=0) - min(given.spans[0], default=0)
-    reach = max(length, 1_000_000) if reach is None else max(reach, 1)
+    reach = max(given.length, 1_000_000) if reach is None else max(reach, 1)
     if around is None:
         return Aim(reach=reach)
     if is_time(around):
@@ -201,22 +207,19 @@ class _Question:
     delay: int | None
     late: list[Event]
 
-    def answer(self, rules: Rules) -> WhyNot:
+    def answer(self) -> WhyNot:
         """How far the rule came, what failed, and the nearest change."""
-        events, note = self._events(rules)
+        events, until, note = self._events()
         if self.aim.event is not None and self.aim.event not in events:
-            raise EventError(
-                f"around must be one of the events; got {self.setting.words.event(self.aim.event)}"
-                "\n\nhint: give the event as it stands in the list"
-            )
+            raise _not_there(self.aim.event, self.setting)
         kept, late = in_time(events, self.delay) if self.delay is not None else (events, [])
         late += [Late(event, None, None) for event in self.late]
-        story = Story(self.setting, kept, self.until)
+        story = Story(self.setting, kept, until)
         matches = [event for event in story.of(self.rule.name) if self._is_meant(event)]
         base = WhyNot(self.rule.name, events=tuple(events), words=self.setting.words, note=note)
         if matches:
             return replace(base, matches=tuple(matches))
-        return self._explained(base, story, late)
+        return replace(self, until=until)._explained(base, story, late)
 
     def _is_meant(self, event: CompositeEvent) -> bool:
         """Whether a match is the one that is asked about."""
@@ -305,36 +308,70 @@ class _Question:
 
     # --- which events are looked at ------------------------------------------
 
-    def _events(self, rules: Rules) -> tuple[list[Event], str]:
-        """The events near what is asked about, and what is to say about their choice."""
+    def _events(self) -> tuple[list[Event], int | None, str]:
+        """The events near what is asked about, how far time went, and what is to say of it."""
         given = self.given
         if given.count <= WHY_NOT_LIMIT:
-            return given.all(), ""
+            return given.all(), self.until, ""
         time = self.aim.time if self.aim.event is None else self.aim.event.end
         if time is None:
-            return self._furthest(rules)
-        near = given.near(time - 2 * self.aim.reach, time + 2 * self.aim.reach, WHY_NOT_LIMIT)
-        return near, f"looked at the {len(near)} events around {given.words.time(time)}"
+            return self._furthest()
+        low, high = time - 2 * self.aim.reach, time + 2 * self.aim.reach
+        types = types_of(self.setting.rules)
+        anchor = self.aim.event or next(
+            iter(given.near(low, high, Near(_ending(self.rule), 1))), None
+        )
+        key = _key(self.setting.rules, anchor)
+        near = given.near(low, high, Near(types, WHY_NOT_LIMIT, key))
+        if self.aim.event is not None and self.aim.event not in near:
+            near.append(self._itself(self.aim.event))
+        until = min(max(given.end, self.until or given.end), high)
+        return near, until, f"looked at the {len(near)} events around {given.words.time(time)}"
 
-    def _furthest(self, rules: Rules) -> tuple[list[Event], str]:
+    def _itself(self, event: Event) -> Event:
+        """The event that is asked about, which must be one of those that are given."""
+        wish = Near(frozenset([event.type]), self.given.count)
+        if event not in self.given.near(event.end, event.end, wish):
+            raise _not_there(event, self.setting)
+        return event
+
+    def _furthest(self) -> tuple[list[Event], int | None, str]:
         """The stretch of a long list in which the rule came furthest."""
-        given = self.given
-        order = sorted(range(given.count), key=lambda row: given.spans[1][row])
-        half = WHY_NOT_LIMIT // 2
+        given, half = self.given, WHY_NOT_LIMIT // 2
+        mine = np.flatnonzero(given.of_types(types_of(self.setting.rules)))
+        order = mine[np.argsort(given.ends[mine], kind="stable")]
         begins = range(0, max(len(order) - half, 1), half)
-        best: tuple[float, list[Event]] | None = None
-        for begin in list(begins)[-CHUNKS:]:
-            events = given.pick(order[begin : begin + WHY_NOT_LIMIT])
-            story = Story(self.setting, events, None)
-            if story.of(self.rule.name):
-                return events, f"looked at {len(events)} events in which it matched"
-            attempts = story.attempts(self.rule.name, replace(self.aim, end=story.end))
-            cost = attempts[0].cost if attempts else float("inf")
-            if best is None or cost < best[0]:
+        best: tuple[float, list[Event]] = math.inf, []
+        for begin in begins[-CHUNKS:]:
+            events = given.pick(order[begin : begin + WHY_NOT_LIMIT].tolist())
+            cost = self._nearness(events)
+            if not best[1] or cost < best[0]:
                 best = cost, events
-        chosen = best[1] if best else []
-        cut = " of the last stretches" if len(begins) > CHUNKS else ""
-        return chosen, f"looked at the {len(chosen)} events{cut} among which it came furthest"
+        cut = f" of the last {CHUNKS} stretches" if len(begins) > CHUNKS else ""
+        told = f"looked at the {len(best[1])} events{cut} among which it came furthest"
+        return best[1], self.until, told
+
+    def _nearness(self, events: list[Event]) -> float:
+        """How near the rule came to a match among events; negative where it matched."""
+        story = Story(self.setting, events, None)
+        if story.of(self.rule.name):
+            return -1.0
+        attempts = story.attempts(self.rule.name, replace(self.aim, end=story.end))
+        return attempts[0].cost if attempts else math.inf
+
+
+def _ending(rule: Rule) -> frozenset[str]:
+    """The types of the event that completes a rule, as far as that is one."""
+    if isinstance(rule.pattern, Tree):
+        return frozenset(rule.pattern.terminator.predicate.types)
+    return frozenset(input_types(rule))
+
+
+def _not_there(event: Event, setting: Setting) -> EventError:
+    return EventError(
+        f"around must be one of the events; got {setting.words.event(event)}"
+        "\n\nhint: give the event as it stands in the list"
+    )
 
 
 def _attempt_for(

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+import numpy as np
+
 from cepheid.algebra import (
     Accumulate,
     Collection,
@@ -21,22 +23,39 @@ from cepheid.algebra import (
     Tree,
     Window,
     find,
+    input_types,
 )
+from cepheid.automaton import compile_rule
+from cepheid.automaton.partition import partitions
 from cepheid.errors import EventError
-from cepheid.events import Event, Schema
+from cepheid.events import Event, Schema, Value, kind_of
 from cepheid.records import Clock, from_record, from_records
+from cepheid.tables.arrow import Bools, Ints, kind, pa, pc
+from cepheid.tables.table import Table
 from cepheid.why.words import Words
+
+
+@dataclass(frozen=True)
+class Near:
+    """Which events are taken of many: of some types, first those of a key, nearest to a time."""
+
+    types: frozenset[str]
+    limit: int
+    key: tuple[str, Value] | None = None
 
 
 @dataclass(frozen=True)
 class Given:
     """Events that can be counted and looked at in part, and how those who ask write times."""
 
-    count: int
     words: Words
-    spans: tuple[Any, Any]
-    """The starts and the ends of all events, as arrays or lists."""
+    starts: Ints
+    ends: Ints
     pick: Callable[[Sequence[int]], list[Event]]
+    of_types: Callable[[frozenset[str]], Bools]
+    """Which events are of some types."""
+    having: Callable[[str, Value], Bools]
+    """Which events have a value in an attribute."""
 
     @staticmethod
     def of(events: object, unit: str | None, schema: Schema) -> Given:
@@ -54,27 +73,38 @@ class Given:
         from cepheid.tables.reading import read
 
         reading = read(events, Clock.of(unit), schema)
-        table = reading.table
-        words = Words(reading.times.clock, literal=False)
-        return Given(
-            len(table),
-            words,
-            (table.starts.tolist(), table.ends.tolist()),
-            lambda rows: [table.event(row) for row in rows],
-        )
+        return _tabular(reading.table, Words(reading.times.clock, literal=False))
+
+    @property
+    def count(self) -> int:
+        """How many events there are."""
+        return len(self.ends)
+
+    @property
+    def end(self) -> int:
+        """The time of the last event."""
+        return int(self.ends.max()) if self.count else 0
+
+    @property
+    def length(self) -> int:
+        """How long the events last from the first to the last."""
+        return self.end - int(self.starts.min()) if self.count else 0
 
     def all(self) -> list[Event]:
         """All events."""
         return self.pick(range(self.count))
 
-    def near(self, low: float, high: float, limit: int) -> list[Event]:
+    def near(self, low: float, high: float, wanted: Near) -> list[Event]:
         """The events between two times; of too many, those in the middle."""
-        starts, ends = self.spans
-        rows = [row for row in range(self.count) if ends[row] >= low and starts[row] <= high]
-        if len(rows) > limit:
-            middle = (low + high) / 2
-            rows = sorted(sorted(rows, key=lambda row: abs(ends[row] - middle))[:limit])
-        return self.pick(rows)
+        inside = (self.ends >= low) & (self.starts <= high) & self.of_types(wanted.types)
+        rows = np.flatnonzero(inside)
+        if len(rows) > wanted.limit:
+            away = np.abs(self.ends[rows] - (low + high) / 2)
+            other = np.zeros(len(rows), np.bool_)
+            if wanted.key is not None:
+                other = ~self.having(*wanted.key)[rows]
+            rows = np.sort(rows[np.lexsort((away, other))[: wanted.limit]])
+        return self.pick(rows.tolist())
 
     def time(self, time: object) -> int:
         """A time as those who ask write it, in microseconds."""
@@ -90,11 +120,68 @@ def _listed(events: Sequence[Any], unit: str | None, schema: Schema) -> Given:
     clock = Clock.of("us" if as_events and unit is None else unit)
     found = from_records(events, clock, schema)
     return Given(
-        len(found),
         Words(clock, literal=as_events and unit is None),
-        ([event.start for event in found], [event.end for event in found]),
+        np.array([event.start for event in found], np.int64),
+        np.array([event.end for event in found], np.int64),
         lambda rows: [found[row] for row in rows],
+        lambda types: np.array([event.type in types for event in found], np.bool_),
+        lambda name, value: np.array(
+            [event.attributes.get(name) == value for event in found], np.bool_
+        ),
     )
+
+
+def _tabular(table: Table, words: Words) -> Given:
+    def of_types(types: frozenset[str]) -> Bools:
+        found: Bools = pc.is_in(table.types, pa.array(sorted(types), pa.string())).to_numpy(
+            zero_copy_only=False
+        )
+        return found
+
+    def having(name: str, value: Value) -> Bools:
+        found = np.zeros(len(table), np.bool_)
+        for array in table.named(name):
+            if kind(array) == kind_of(value):
+                same = pc.equal(array, value).fill_null(False)
+                found |= same.to_numpy(zero_copy_only=False)
+        return found
+
+    return Given(
+        words,
+        table.starts,
+        table.ends,
+        lambda rows: [table.event(row) for row in rows],
+        of_types,
+        having,
+    )
+
+
+def needed_for(rule: Rule, rules: Iterable[Rule]) -> tuple[Rule, ...]:
+    """A rule with all rules whose composite events it may need, directly or through others."""
+    known = list(rules)
+    found = {rule.name: rule}
+    waiting = [rule]
+    while waiting:
+        types = set(input_types(waiting.pop()))
+        more = [r for r in known if r.output.type in types and r.name not in found]
+        found.update({r.name: r for r in more})
+        waiting += more
+    return tuple(r for r in known if r.name in found)
+
+
+def types_of(rules: Iterable[Rule]) -> frozenset[str]:
+    """All event types that rules look at."""
+    return frozenset(type_ for rule in rules for type_ in input_types(rule))
+
+
+def key_of_rules(rules: Iterable[Rule]) -> str | None:
+    """An attribute that all events of a match share, whichever of the rules it is of."""
+    names: set[str] | None = None
+    for rule in rules:
+        groups = partitions(compile_rule(rule))
+        own = {group.attributes[0] for group in groups if len(group.attributes) == 1}
+        names = own if names is None else names & own
+    return min(names, default=None) if names else None
 
 
 def is_time(around: object) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from heapq import nsmallest
 from itertools import pairwise
 
 from cepheid.algebra import (
@@ -47,6 +48,8 @@ from cepheid.why.words import Words
 
 PROPOSALS = 6
 """How many events of an aggregate are proposed to be another."""
+NEIGHBOURS = 24
+"""How many events of its type one that could be added is like."""
 GAPS = 5
 """How many gaps between events are tried for a further one."""
 ROUNDS = 12
@@ -352,7 +355,8 @@ class Solver:
         if predicate.every is not None:
             return None
         for type_ in sorted(predicate.types, key=lambda name: name in self.produced):
-            likes = [e for e in scope.history if e.type == type_ and not isinstance(e, Tick)]
+            alike = (e for e in scope.history if e.type == type_ and not isinstance(e, Tick))
+            likes = nsmallest(NEIGHBOURS, alike, key=lambda e: abs(e.end - time))
             needed = [*conjuncts(predicate.filter), *ties]
             like = _like(type_, time, likes, needed, scope)
             if trend and not any(e.end > time for e in likes):

@@ -47,12 +47,16 @@ from cepheid.why.words import counted
 
 TERMINATORS = 8
 """How many terminators are looked at, those that are nearest to what is asked about."""
+LIKELY = 12
+"""How many events are looked at closely for each component."""
 SHORTLIST = 5
 """How many events are tried for each component."""
 BEAM = 8
 """How many partial attempts are followed at a time."""
 ATTEMPTS = 8
 """How many attempts are told."""
+SHOWN = 2
+"""How many of the events that a negation passed over are told."""
 ASKED_TIMES = 2
 """At how many times other rules are asked for an event that is missing."""
 UNBEGUN_COST = 1.0
@@ -231,16 +235,34 @@ class TreeView(TreeEvaluator):
         if not component.window.labels <= bound.keys():
             return
         scored = []
-        for event in self.world.history:
-            if of_type(event, component.predicate):
-                more = {**bound, component.label: (event,)}
-                tests = self._own_tests(component, more)
-                price = sum(test.cost for test in tests) + self._crowd(event, bound)
-                scored.append((cost + price, more))
+        for event in self._likely(component, bound, aim):
+            more = {**bound, component.label: (event,)}
+            tests = self._own_tests(component, more)
+            price = sum(test.cost for test in tests) + self._crowd(event, bound)
+            scored.append((cost + price, more))
         scored.sort(key=lambda pair: (pair[0], aim.distance([pair[1][component.label][0]])))
         for price, more in scored[:SHORTLIST]:
             chosen = self._selected(component, more) if price == cost else []
             yield price + sum(test.cost for test in chosen), more
+
+    def _likely(self, component: Component, bound: Bound, aim: Aim) -> list[Event]:
+        """The events for which the fewest conditions fail, the nearest to the window first."""
+        assert component.window is not None  # noqa: S101 (only the terminator has no window)
+        low, high = bounds(component.window, bound, self.world.order)
+        parts = [
+            part
+            for part in conjuncts(component.predicate.filter)
+            if self._labels(part) <= bound.keys() | {component.label}
+        ]
+
+        def unlikely(event: Event) -> tuple[float, float, float]:
+            scope = self._scope({**bound, component.label: (event,)}, event)
+            failing = sum(not holds(part, scope) for part in parts)
+            outside = not inside(event, low, high)
+            return aim.distance([event]), failing + outside, _past(event, low, high)
+
+        fitting = [event for event in self.world.history if of_type(event, component.predicate)]
+        return sorted(fitting, key=unlikely)[:LIKELY]
 
     def _crowd(self, event: Event, bound: Bound) -> float:
         """An event that stands for two components at once is unlikely to be meant."""
@@ -575,7 +597,7 @@ class TreeView(TreeEvaluator):
         ]
         what = drawn.signal(negation.predicate, negation.label)
         text = f"no {what} {drawn.window(negation.window)}"
-        found = self._was_there(bad) if bad else self._looked_at(negation, there, scope, bound)
+        found = self._was_there(bad) if bad else self._looked_at(negation, there, scope)
         check = Check("negation", text, found, not bad, events=tuple(bad or there))
         repairs = [c for e in bad[:1] for c in self._averted(negation, e, bound, (low, high))]
         repairs += self._escaped(negation, bad, bound)
@@ -585,23 +607,28 @@ class TreeView(TreeEvaluator):
         verb = "was" if len(bad) == 1 else "were"
         return f"{self.means.words.events(bad)} {verb} there"
 
-    def _looked_at(self, negation: Negation, there: list[Event], scope: Scope, bound: Bound) -> str:
+    def _looked_at(self, negation: Negation, there: list[Event], scope: Scope) -> str:
         """What a negation that holds has seen."""
         if not there:
             return "none is there"
-        reasons = dict.fromkeys(self._spared(negation, event, scope, bound) for event in there)
         noun = f"{' or '.join(negation.predicate.types)} event"
-        return f"{counted(len(there), noun)} looked at, none of this kind: {'; '.join(reasons)}"
+        groups: dict[str, dict[str, None]] = {}
+        for event in there:
+            text, value = self._spared(negation, event, scope)
+            groups.setdefault(text, {})[value] = None
+        reasons = [f"{text}{_some(list(values))}" for text, values in groups.items()]
+        return f"{counted(len(there), noun)} looked at, none {'; none '.join(reasons)}"
 
-    def _spared(self, negation: Negation, event: Event, scope: Scope, bound: Bound) -> str:
-        """Why an event in the window of a negation does not matter."""
+    def _spared(self, negation: Negation, event: Event, scope: Scope) -> tuple[str, str]:
+        """What an event in the window of a negation lacks to matter, and what it has instead."""
         if id(event) in self._consumed:
-            return "it was used up"
+            return "that is not used up", ""
         own = replace(scope, own=event)
         for part in conjuncts(negation.predicate.filter):
             if not holds(part, own):
-                return str(condition_check("filter", part, own, event.type))[2:]
-        return f"{self.means.words.event(event)} has another key"
+                check = condition_check("filter", part, own, event.type)
+                return f"with {check.text}", check.found
+        return "of the same key", self.means.words.event(event)
 
     def _averted(
         self, negation: Negation, event: Event, bound: Bound, window: tuple[float, float]
@@ -645,6 +672,13 @@ def _computes(part: Expression, parameters: Mapping[str, Expression]) -> bool:
     found = {node.name for node in find(part, ParameterNode)}
     nodes = [part, *(parameters[name] for name in found)]
     return any(next(find(node, Aggregate), None) is not None for node in nodes)
+
+
+def _some(found: list[str]) -> str:
+    """What was found instead; of many, only the first."""
+    shown = ", ".join(filter(None, found[:SHOWN]))
+    more = f" and {len(found) - SHOWN} more" if len(found) > SHOWN else ""
+    return f": {shown}{more}" if shown else ""
 
 
 def _hold(tests: list[Test]) -> bool:

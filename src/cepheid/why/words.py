@@ -45,8 +45,8 @@ class Words:
         return self.time(end) if start == end else f"from {self.time(start)} to {self.time(end)}"
 
     def span(self, microseconds: float) -> str:
-        """A length of time, such as `5 min` or `42 s`."""
-        return duration(round(microseconds))
+        """A length of time, such as `5 min`, `42 s` or `4 min 48.6 s`."""
+        return span(round(microseconds))
 
     def event(self, event: Event) -> str:
         """An event, such as `Temp@10(area="A1", value=24.5)`."""
@@ -72,6 +72,25 @@ class Words:
         if isinstance(event, CompositeEvent):
             own["rule"] = event.rule
         return {**event.attributes, **own}
+
+
+def span(microseconds: int) -> str:
+    """A length of time in at most two units, to the millisecond from a second on.
+
+    >>> span(300_000_000), span(288_604_317), span(4_505_333), span(1_500), span(0)
+    ('5 min', '4 min 48.604 s', '4.505 s', '1500 us', '0')
+    """
+    seconds = round(abs(microseconds) / 1e6, 3)
+    if abs(microseconds) < 1_000_000 or seconds < 60:
+        whole = abs(microseconds) < 1_000_000 or microseconds % 1_000_000 == 0
+        return duration(microseconds) if whole else f"{seconds:g} s"
+    for size, name, smaller, below in ((86_400, "d", 3600, "h"), (3600, "h", 60, "min")):
+        if seconds >= size:
+            count, rest = divmod(seconds, size)
+            parts = [f"{count:g} {name}", f"{round(rest / smaller, 1):g} {below}"]
+            return " ".join(part for part in parts if not part.startswith("0 "))
+    count, rest = divmod(seconds, 60)
+    return f"{count:g} min" + (f" {round(rest, 3):g} s" if rest else "")
 
 
 def values(found: Sequence[Value | None]) -> str:
