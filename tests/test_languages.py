@@ -381,6 +381,142 @@ GOLDEN = [
         "define X as [A ⊆ {A, B}] ∪ [¬B ⊆ {A, B}] ∥ [C] within 1 s",
         "define X as\n  [A in {A, B}] | [!B in {A, B}] || [C]\nwithin 1 s\n",
     ),
+    Golden(
+        "what comes before",
+        "pretty",
+        "A preceded by last 2 B where v > 1 within 5 min preceded by C within 5 s before A",
+        "rule Match\n"
+        '  when "A"\n'
+        '  preceded by last 2 "B" where v > 1 within 5 min\n'
+        '  preceded by "C" within 5 s before A\n',
+    ),
+    Golden(
+        "a sequence",
+        "pretty",
+        "A called x followed by any of (B, C) followed by D without N between x and "
+        "B_or_C all within 1 h",
+        "rule Match\n"
+        '  when "A" called x\n'
+        '  followed by any of ("B", "C")\n'
+        '  followed by "D"\n'
+        '  without "N" between x and B_or_C\n'
+        "  all within 1 h\n",
+    ),
+    Golden(
+        "what must not come",
+        "pretty",
+        "when A without N where k = k of A within 5 s after A",
+        'rule Match\n  when "A"\n  without "N" where k = k of A within 5 s after A\n',
+    ),
+    Golden(
+        "parameters and functions",
+        "pretty",
+        "when A let $n be number of all (B where v is above 1 within 5 s before A) "
+        "provided $n is at least 3 and not $n is 7",
+        "rule Match\n"
+        '  when "A"\n'
+        '  let $n be number of all ("B" where v > 1 within 5 s before A)\n'
+        "  provided $n >= 3 and not $n = 7\n",
+    ),
+    Golden(
+        "keys",
+        "pretty",
+        "A followed by B on same k and l on m = 5",
+        'rule Match\n  when "A"\n  followed by "B"\n  on same k\n  on same l\n  on m = 5\n',
+    ),
+    Golden(
+        "how a match is made",
+        "pretty",
+        "A followed by B as a point accepting missing values consuming A and B",
+        "rule Match\n"
+        '  when "A"\n'
+        '  followed by "B"\n'
+        "  as a point\n"
+        "  accepting missing values\n"
+        "  consuming A, B\n",
+    ),
+    Golden(
+        "a result",
+        "pretty",
+        "rule R when A gives X with everything, v as double = (v of A + 1) * 2, "
+        '"last" = x of A, w = first known of (w of A, 0)',
+        "rule R\n"
+        '  when "A"\n'
+        '  gives "X" with\n'
+        "    everything,\n"
+        "    v as double = (v of A + 1) * 2,\n"
+        '    "last" = x of A,\n'
+        "    w = first known of (w of A, 0)\n",
+    ),
+    Golden(
+        "watch",
+        "pretty",
+        'watch CPU for 300 events provided each has value > 80 on source = "S1"',
+        "rule Match\n"
+        '  watch "CPU" for 300 events\n'
+        "  provided each has value > 80\n"
+        '  on source = "S1"\n',
+    ),
+    Golden(
+        "watch all",
+        "pretty",
+        "watch CPU called c for 5 min provided average value of c > 80 and number of "
+        "(c where value > 99) < 3",
+        "rule Match\n"
+        '  watch "CPU" called c for 5 min\n'
+        "  provided average value of c > 80 and number of (c where value > 99) < 3\n",
+    ),
+    Golden(
+        "collect",
+        "pretty",
+        "collect 3 A where (v > 1 and w < 2) and (B or C until total v > 100) then "
+        "last D having v = 1 and no E within 10 events on k of A = l of B = k of C = "
+        "k of D = k of E",
+        "rule Match\n"
+        '  collect 3 "A" where (v > 1 and w < 2) and ("B" or "C" until total v > '
+        '100) then last "D" having v = 1 and no "E" within 10 events\n'
+        '  on k of "A" = l of "B" = k of "C" = k of "D" = k of "E"\n',
+    ),
+    Golden(
+        "detect",
+        "pretty",
+        "detect A called a then any number of (B or C) loosely then D where k = k of "
+        "a alongside E within 1 h provided v of a > 1",
+        "rule Match\n"
+        '  detect "A" called a then any number of ("B" or "C") loosely then "D" '
+        'where k = k of a alongside "E" within 1 h\n'
+        "  provided v of a > 1\n",
+    ),
+    Golden(
+        "atoms",
+        "pretty",
+        "detect one of (A, B where v > 1) called x among (A, B, C) then anything but "
+        "N among (N, M)",
+        "rule Match\n"
+        '  detect one of ("A", "B" where v > 1) called x among ("A", "B", "C") then '
+        'anything but "N" among ("N", "M")\n',
+    ),
+    Golden(
+        "timers",
+        "pretty",
+        "detect (after A start timer T of 1 h, then timer T among (timer T, B)) or "
+        "(after A start timer U at 10 min, then timer U)",
+        "rule Match\n"
+        '  detect (after "A" start timer T of 1 h, then timer T among (timer T, '
+        '"B")) or (after "A" start timer U at 10 min, then timer U)\n',
+    ),
+    Golden(
+        "a periodic timer",
+        "pretty",
+        "when timer every 5 min called t",
+        "rule Match\n  when timer every 5 min called t\n",
+    ),
+    Golden(
+        "odd names",
+        "pretty",
+        'rule "R 1" when "say \\"hi\\"" called "a b" where its "c d" = 1',
+        'rule "R 1"\n  when "say \\"hi\\"" called "a b" where its "c d" = 1\n',
+    ),
 ]
 
 
@@ -405,7 +541,9 @@ def test_several_rules_are_printed_with_an_empty_line_between() -> None:
     assert rules.text() == "define X as\n  [A]\n\ndefine Y as\n  [X]\n"
 
 
-@pytest.mark.parametrize("golden", GOLDEN, ids=name_of)
+@pytest.mark.parametrize(
+    "golden", [golden for golden in GOLDEN if golden.language != "pretty"], ids=name_of
+)
 def test_a_language_that_lacks_the_words_says_so_with_the_name_of_the_rule(golden: Golden) -> None:
     (rule,) = load(golden.text, language=golden.language)
     for language in LANGUAGES.keys() - {golden.language, "pretty"}:

@@ -27,6 +27,9 @@ from cepheid.languages.pretty.write_bodies import BodyWriting
 from cepheid.languages.writing import Level
 from cepheid.literals import format_value
 
+WIDTH = 100
+"""The longest line, where it can be broken."""
+
 
 def write(rule: Rule) -> str:
     """A rule as text of the pretty language."""
@@ -148,8 +151,13 @@ class PrettyWriting(BodyWriting):
             return []
         given = ["everything"] if output.everything else []
         given += [self._given(attribute) for attribute in output.attributes]
-        attributes = f" with {', '.join(given)}" if given else ""
-        return [f"  gives {self.quoted(output.type)}{attributes}"]
+        line = f"  gives {self.quoted(output.type)}"
+        if not given:
+            return [line]
+        whole = f"{line} with {', '.join(given)}"
+        if len(whole) <= WIDTH:
+            return [whole]
+        return [f"{line} with", *(f"    {one}," for one in given[:-1]), f"    {given[-1]}"]
 
     def _given(self, attribute: OutputAttribute) -> str:
         kind = "" if attribute.kind is None else f" as {attribute.kind}"

@@ -105,7 +105,7 @@ class BodyWriting(TermWriting):
         plain = atom.domain == atom.accepts and not atom.negated
         among = "" if plain else f" among ({', '.join(map(self._signal, atom.domain))})"
         if atom.negated:
-            return f"anything but ({', '.join(map(self._signal, atom.accepts))}){called}{among}"
+            return f"anything but {self._rejected(atom)}{called}{among}"
         if len(atom.accepts) != 1 or (called and isinstance(atom.accepts[0], TimerSignal)):
             return f"one of ({', '.join(map(self._signal, atom.accepts))}){called}{among}"
         signal = atom.accepts[0]
@@ -113,6 +113,11 @@ class BodyWriting(TermWriting):
             return f"{self._signal(signal)}{among}"
         where = self.where(signal.filter, Level.NOT)
         return f"{self.types(signal)}{called}{where}{among}"
+
+    def _rejected(self, atom: Atom) -> str:
+        signals = ", ".join(map(self._signal, atom.accepts))
+        filtered = any(getattr(item, "filter", None) is not None for item in atom.accepts)
+        return signals if len(atom.accepts) == 1 and not filtered else f"({signals})"
 
     def _signal(self, signal: Signal) -> str:
         if isinstance(signal, TimerSignal):
