@@ -24,6 +24,7 @@ from bench import (
     sase,
     scaling,
     sequences,
+    where,
 )
 from bench.figure import Figure, Options, Task
 from bench.measure import as_task
@@ -35,7 +36,7 @@ def tasks() -> list[Task]:
     """Everything that can be measured; what refers to another figure comes after it."""
     families = (fires, sequences, sase, laipl, office)
     scenarios = [scenario for family in families for scenario in family.scenarios()]
-    others = (embedded, memory, latency, scaling, queueing)
+    others = (embedded, memory, latency, where, scaling, queueing)
     return [*map(as_task, scenarios), *(task for module in others for task in module.tasks())]
 
 

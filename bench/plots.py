@@ -154,7 +154,7 @@ def _labels(axes: Any, panel: Panel, ends: Sequence[tuple[str, float, str]]) -> 
     """Labels to the right of the axes, each at the height of its end, none over another."""
     axes.margins(x=0.03)
     if not panel.y_log:
-        axes.set_ylim(bottom=0.0)
+        axes.set_ylim(0.0, 1.06 * max(axes.dataLim.y1, 1e-9))
     axes.figure.canvas.draw()
     heights = [_height(axes, at) for _, at, _ in ends]
     for (label, _, colour), height in zip(ends, spread(heights, ROOM), strict=True):

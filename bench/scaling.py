@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from functools import partial
+from time import perf_counter
 
 from bench import sequences
 from bench.figure import Figure, Options, Task
@@ -26,9 +27,9 @@ def scaled(cores: int, options: Options) -> Iterator[Figure]:
     expected = sum(sequences.expected(SHAPE, stream).values())
     table, best, found = stream.table(), float("inf"), 0
     for _ in range(1 + options.repeat):  # the first one warms up
-        begin = options.clock()
+        begin = perf_counter()  # never computing time: that of all cores is what one needs
         found = len(rules.detect(table, unit="us", cores=cores))
-        best = min(best, options.clock() - begin)
+        best = min(best, perf_counter() - begin)
     yield Figure(
         f"cores/{cores}",
         len(stream) / best,

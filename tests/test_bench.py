@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from bench import __main__ as command
-from bench import fires, laipl, office, sase, sequences
+from bench import fires, laipl, office, sase, sequences, where
 from bench.counting import largest, taken_last
 from bench.figure import Figure, Options, Task
 from bench.scenario import Reach, Scenario, agrees
@@ -117,6 +117,13 @@ def test_the_command_fails_when_a_figure_is_wrong(
 ) -> None:
     assert _run(task, tmp_path, monkeypatch) == 1
     assert "WRONG" in capsys.readouterr().out
+
+
+def test_matching_is_a_part_of_the_time() -> None:
+    (scenario,) = (s for s in sase.scenarios(tiny=True) if s.name == "sase/5/length 2")
+    (figure,) = where.parted(scenario, Options(events=2000, repeat=1))
+    assert figure.right
+    assert 0 < figure.details["matching"] < figure.value
 
 
 def test_a_share_of_another_figure_is_a_target() -> None:

@@ -40,7 +40,7 @@ def _result(engine: str, rate: float, **more: Any) -> dict[str, Any]:  # noqa: A
 
 def _sample(**more: Any) -> Results:  # noqa: ANN401
     papers = [
-        _figure("fires/R2/50%", 600_000.0, target=560_000.0, ratio=1.07, known=5600.0),
+        _figure("fires/R2/50%", 600_000.0, target=560_000.0, ratio=1.07, known=5600.0, limit=1e6),
         _figure("sase/5/length 2", 1e7),
         _figure("sase/5/length 6", 1e6, target=6e6, ratio=0.17),
         _figure("push/1000 rules/median", 90.0, unit="µs", better="less", known=70.0),
@@ -69,7 +69,10 @@ def test_every_place_of_the_page_is_filled() -> None:
     assert set(document.PLACE.findall(page)) == set(document.SECTIONS)
     text = document.written(_sample(), page)
     assert "{{" not in text
-    assert "| `fires/R2/50%` | 600,000 | events/s | 560,000 | 1.07 | 107 | 5,000 | right |" in text
+    assert (
+        "| `fires/R2/50%` | 600,000 | events/s | 560,000 | 1.07 | 107 | 60.0% | 5,000 | right |"
+        in text
+    )
     assert "| last | 100 | 8,000 | 20 % at 12,000 |" in text
     assert "Where an engine did not run" in text
 
@@ -99,6 +102,8 @@ def test_a_run_with_few_events_is_called_one() -> None:
     machine = MACHINE | {"command": ["python", "-m", "bench.spark", "--scale", "0.02"]}
     told = tables.machine(_sample(spark={"machine": machine, "figures": []}))
     assert "With fewer events than the scenarios have: Spark." in told
+    said = losses.section(_sample(spark={"machine": machine, "figures": []}))
+    assert said.startswith("- Measured with few events, so of little weight here: Spark.")
 
 
 def test_figures_that_were_copied_by_hand_are_called_so() -> None:

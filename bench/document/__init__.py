@@ -22,6 +22,7 @@ SECTIONS: dict[str, Callable[[Results], str]] = {
     "papers": tables.papers,
     "figures": tables.figures,
     "queue": tables.queue,
+    "time": tables.time,
     "spark": tables.spark,
     "peers": tables.peers,
     "losses": losses.section,

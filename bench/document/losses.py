@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from bench.document.tables import MIB, TITLES, called, known_ratio, number
+from bench.document.tables import MIB, TITLES, called, is_reduced, known_ratio, number
 from bench.recorded import PARTS, Record, Results
 
 T_REX = 12_000
@@ -13,7 +13,9 @@ T_REX = 12_000
 
 def section(results: Results) -> str:
     """All losses, as a list; the plain sentence if there are none."""
-    lines = [*_wrong(results), *_missed(results), *_known(results), *_queue(results)]
+    short = ", ".join(TITLES[part] for part in PARTS if is_reduced(results, part))
+    lines = [f"Measured with few events, so of little weight here: {short}."] * bool(short)
+    lines += [*_wrong(results), *_missed(results), *_known(results), *_queue(results)]
     lines += _peers(results)
     left = [TITLES[part] for part in PARTS if part not in results.files]
     if left:

@@ -90,9 +90,9 @@ def _versions(results: Results, part: str) -> str:
     return ", ".join(dict.fromkeys([*own, *(v for v in others if not v.startswith("Cepheid"))]))
 
 
-def _reduced(results: Results) -> list[str]:
+def _reduced(results: Results, parts: Sequence[str] = PARTS) -> list[str]:
     """A warning where fewer events were measured than scenarios have."""
-    short = [part for part in PARTS if is_reduced(results, part)]
+    short = [part for part in parts if is_reduced(results, part)]
     if not short:
         return []
     named = ", ".join(TITLES[part] for part in short)
@@ -128,6 +128,7 @@ def papers(results: Results) -> str:
         "to reach",
         "× target",
         "× known",
+        "of limit",
         "composites/s",
         "check",
     )
@@ -143,6 +144,7 @@ def _row(figure: Record) -> list[str]:
         number(figure["target"]),
         number(figure["ratio"]),
         number(known_ratio(figure)),
+        f"{figure['value'] / figure['limit']:.1%}" if figure.get("limit") else "",
         number(figure.get("composites/s")),
         check,
     ]
@@ -161,7 +163,7 @@ def known_ratio(figure: Record) -> float | None:
 
 def figures(results: Results) -> str:
     """Every experiment with its plot and what the paper says."""
-    lines = []
+    lines = _reduced(results, ("papers", "queue"))
     for plot in plots(results):
         lines += [f"### {plot.title}", f"The paper: {plot.said[0].lower()}{plot.said[1:]}"]
         if plot.drawn:
@@ -186,6 +188,23 @@ def queue(results: Results) -> str:
             lost = f"{most['value']:.0f} % at {most['offered/s']:,.0f}" if most else ""
             rows.append([policy, f"{size:,}", number(max(kept, default=None)), lost])
     return table(("policy", "queue", "events/s with less than 1 % lost", "lost at most"), rows)
+
+
+def time(results: Results) -> str:
+    """How much of an event's time is matching."""
+    prefix = "where/"
+    rows = [
+        [
+            f"`{figure['name'].removeprefix(prefix)}`",
+            number(figure["value"]),
+            number(figure["matching"]),
+            number(figure["composites an event"]),
+        ]
+        for name, figure in results.figures.items()
+        if name.startswith(prefix)
+    ]
+    head = ("scenario", "in all, ns", "of it matching, ns", "composite events per event")
+    return table(head, rows) if rows else missing("papers")
 
 
 # --- Spark -----------------------------------------------------------------------------------
