@@ -92,9 +92,13 @@ def events(draw: st.DrawFn, types: Many[str] = TYPES) -> Event:
 
 
 def streams(max_size: int = 14) -> st.SearchStrategy[list[Event]]:
-    """A list of events with ids, in no particular order of time."""
-    return st.lists(events(), max_size=max_size).map(
-        lambda found: [replace(event, id=index) for index, event in enumerate(found)]
+    """A list of events in no particular order of time: with ids, or some of them equal."""
+    several = st.lists(st.tuples(events(), st.sampled_from([1, 1, 2])), max_size=max_size // 2)
+    return st.one_of(
+        several.map(lambda found: [event for event, count in found for _ in range(count)]),
+        st.lists(events(), max_size=max_size).map(
+            lambda found: [replace(event, id=number) for number, event in enumerate(found)]
+        ),
     )
 
 

@@ -28,7 +28,7 @@ from cepheid import (
     SnapshotError,
 )
 from cepheid.algebra import Key, Node, Rule
-from cepheid.events import Order
+from cepheid.events import Order, Value
 from cepheid.oracle import evaluate
 from cepheid.runtime.snapshot import pack, unpack
 from cepheid.testing import cases_of, difference, format_cases
@@ -79,8 +79,8 @@ def as_table(events: Sequence[Event]) -> pa.Table:
 def fit_for_tables(event: Event) -> Event:
     """The event with numbers of one kind, and with its id as an attribute, as tables have it."""
     numbers = {n: float(v) for n, v in event.attributes.items() if not isinstance(v, str)}
-    assert event.id is not None
-    return replace(event, attributes={**event.attributes, **numbers, "id": event.id})
+    own: dict[str, Value] = {} if event.id is None else {"id": event.id}
+    return replace(event, attributes={**event.attributes, **numbers, **own})
 
 
 @dataclass

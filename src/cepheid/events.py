@@ -299,15 +299,26 @@ class Order:
 
     Where events carry no id, ties are broken by content, so that every runtime agrees without
     an arrival order. Composite events of one interval come after what they are made of; those
-    that are made equally deep follow the order of their constituents.
+    that are made equally deep follow the order of their constituents. Events that are equal in
+    everything are interchangeable; of two of them the one that was noted first comes first.
     """
 
     def __init__(self, schema: Schema | None = None) -> None:
         self._schema = schema or Schema()
         self._composite_keys: dict[int, tuple[CompositeEvent, tuple[Any, ...]]] = {}
+        self._noted: dict[int, int] = {}
+
+    def note(self, event: Event) -> None:
+        """Let an event come after equal ones that were noted before."""
+        self._noted[id(event)] = len(self._noted)
+
+    def precedes(self, one: Event, other: Event) -> bool:
+        """Whether an event comes before another one, also where they are equal."""
+        ranks = [(self.key(event), self._noted.get(id(event), 0)) for event in (one, other)]
+        return ranks[0] < ranks[1]
 
     def key(self, event: Event) -> tuple[Any, ...]:
-        """A sort key: `a ≺ b` exactly when key(a) < key(b).
+        """A sort key: `a ≺ b` when key(a) < key(b); those of equal events are equal.
 
         >>> early, late = Event("A", 1, 3), Event("B", 2, 3)
         >>> Order().key(early) < Order().key(late)

@@ -163,7 +163,7 @@ class Machine:
             return True
         if strong:
             return branch.last.precedes(event)
-        return self.world.order.key(branch.last) < self.world.order.key(event)
+        return self.world.order.precedes(branch.last, event)
 
     def _taken(self, branch: Branch, event: Event, source: int | None) -> list[Transition]:
         return [

@@ -130,6 +130,7 @@ class _Stream:
         while waiting:
             event, level = waiting.popleft()
             self._world.history.append(event)
+            self.order.note(event)
             caused = [c for evaluator in self._evaluators for c in evaluator.see(event)]
             waiting.extend((c, level + 1) for c in self._admitted(caused, level + 1))
 

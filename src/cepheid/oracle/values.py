@@ -244,7 +244,7 @@ def bounds(window: Window, bound: Bound, order: Order) -> tuple[float, float]:
     low, high = window.low, window.high
     if low and high and not (low.offset or high.offset) and low.label != high.label:
         first, second = bound[low.label][-1], bound[high.label][-1]
-        if order.key(second) < order.key(first):
+        if order.precedes(second, first):
             low, high = high, low
     return (
         -math.inf if low is None else _end(low, bound),
