@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Protocol
 
-from cepheid.automaton.model import Automaton
+from cepheid.automaton.model import Automaton, Form
 from cepheid.events import CompositeEvent, Event
 from cepheid.oracle.matches import Evaluator
 from cepheid.why.changes import ADD_COST, Change, Move
@@ -112,7 +112,10 @@ class Means:
     def place(self, label: str, event: Event, chosen: str = "", state: str | None = None) -> Place:
         """An event of a match or an attempt at its place in the automaton."""
         if state is None:
-            state = ", ".join(found.name for found in self.automaton.keeping(label))
+            kept = self.automaton.keeping(label)
+            if self.automaton.form is Form.RUN:
+                kept = kept[:1]
+            state = ", ".join(found.name for found in kept)
         return Place(label, event, state, chosen, self.words.event(event))
 
     def move(self, event: Event, shift: int, scale: int | None = None) -> Change:

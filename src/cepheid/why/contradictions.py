@@ -24,7 +24,7 @@ from cepheid.algebra import (
 from cepheid.events import Value
 from cepheid.oracle.automaton import START, Automaton
 from cepheid.oracle.values import related
-from cepheid.why.gatherings import condition_of, plans
+from cepheid.why.plans import condition_of, plans
 
 
 def contradicts(rule: Rule) -> bool:

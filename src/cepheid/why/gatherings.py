@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -10,21 +9,15 @@ from dataclasses import dataclass, field, replace
 from cepheid.algebra import (
     Absence,
     Accumulate,
-    Alternation,
     Attribute,
-    Body,
     Comparison,
-    Conjunction,
     CountWindow,
-    EventPredicate,
-    Expression,
     Literal,
     Pick,
     Take,
     TimeWindow,
     conjuncts,
 )
-from cepheid.algebra import Sequence as InOrder
 from cepheid.automaton import words as drawn
 from cepheid.events import CompositeEvent, Event
 from cepheid.literals import format_value
@@ -33,74 +26,28 @@ from cepheid.oracle.run import partition_of
 from cepheid.oracle.values import Scope, collected, inside, related, satisfies, value_of
 from cepheid.why.attempts import Aim, Attempt, Means, Test, Told, best
 from cepheid.why.changes import ADD_COST, REMOVE_COST, Add, Change, Remove, together
+from cepheid.why.lacks import PRODUCED_COST
 from cepheid.why.measure import condition_check, seen_by
+from cepheid.why.plans import (
+    Bound,
+    Leaf,
+    Plan,
+    condition_of,
+    plan_of,
+    plans,
+    predicate_of,
+    types_in,
+)
 from cepheid.why.results import Check, Place
 from cepheid.why.runs import key_tests, key_ties
-from cepheid.why.trees import PRODUCED_COST
 from cepheid.why.words import counted
 
 ATTEMPTS = 8
 """How many attempts are told."""
-PLANS = 16
-"""How many ways to meet a pattern with alternatives are looked at."""
 CANDIDATES = 4
 """How many events are tried for a constraint that takes one."""
 BEAM = 12
 """How many partial attempts are followed at a time."""
-
-Leaf = Take | Accumulate | Pick
-Bound = dict[str, tuple[Event, ...]]
-
-
-@dataclass(frozen=True)
-class Plan:
-    """Constraints that must all be met, each with those that must be complete before it."""
-
-    leaves: tuple[tuple[Leaf, frozenset[str]], ...] = ()
-    absences: tuple[Absence, ...] = ()
-
-    def plus(self, other: Plan) -> Plan:
-        """Both together."""
-        return Plan((*self.leaves, *other.leaves), (*self.absences, *other.absences))
-
-    @property
-    def labels(self) -> frozenset[str]:
-        """The labels of all constraints."""
-        return frozenset(leaf.label for leaf, _ in self.leaves)
-
-
-def plans(body: Body, after: frozenset[str] = frozenset()) -> list[Plan]:
-    """The ways to meet a pattern, one for each choice among alternatives."""
-    if isinstance(body, Alternation):
-        return [plan for part in body.parts for plan in plans(part, after)][:PLANS]
-    if isinstance(body, Conjunction):
-        options = [plans(part, after) for part in body.parts]
-        chosen = itertools.islice(itertools.product(*options), PLANS)
-        return [_joined(parts) for parts in chosen]
-    if isinstance(body, InOrder):
-        return _in_order(body, after)
-    if isinstance(body, Absence):
-        return [Plan((), (body,))]
-    assert isinstance(body, Take | Accumulate | Pick)  # noqa: S101 (there is no other constraint)
-    return [Plan(((body, after),))]
-
-
-def _joined(parts: Sequence[Plan]) -> Plan:
-    whole = Plan()
-    for part in parts:
-        whole = whole.plus(part)
-    return whole
-
-
-def _in_order(body: InOrder, after: frozenset[str]) -> list[Plan]:
-    found: list[tuple[Plan, frozenset[str]]] = [(Plan(), after)]
-    for part in body.parts:
-        found = [
-            (plan.plus(more), more.labels or before)
-            for plan, before in found
-            for more in plans(part, before)
-        ][:PLANS]
-    return [plan for plan, _ in found]
 
 
 @dataclass
@@ -121,7 +68,7 @@ class CollectionTrace(CollectionEvaluator):
         """Why an event was found."""
         assignment = self.made[str(event.id)]
         view = CollectionView(self, means, frozenset())
-        plan = _plan_of(self.collection.body, assignment)
+        plan = plan_of(self.collection.body, assignment)
         tests = view.tests(plan, assignment.bound)
         checks = tuple(test.check for test in tests)
         places = tuple(view.places(assignment.bound))
@@ -130,7 +77,7 @@ class CollectionTrace(CollectionEvaluator):
     def averting(self, event: CompositeEvent, means: Means) -> Iterator[Change]:
         """Changes with which an event would not have been found."""
         view = CollectionView(self, means, frozenset())
-        plan = _plan_of(self.collection.body, self.made[str(event.id)])
+        plan = plan_of(self.collection.body, self.made[str(event.id)])
         for leaf, _ in plan.leaves:
             for own in self.made[str(event.id)].bound[leaf.label][:1]:
                 for part in conjuncts(condition_of(leaf)):
@@ -141,11 +88,6 @@ class CollectionTrace(CollectionEvaluator):
         view = CollectionView(self, means, frozenset(self._consumed))
         found = [one for plan in plans(self.collection.body) for one in view.attempts(plan, aim)]
         return best(found, aim, ATTEMPTS)
-
-
-def _plan_of(body: Body, assignment: Assignment) -> Plan:
-    options = [plan for plan in plans(body) if plan.labels == frozenset(assignment.bound)]
-    return options[0] if options else Plan()
 
 
 @dataclass(frozen=True)
@@ -198,7 +140,7 @@ class CollectionView:
         weights = (
             (self._weight(event, leaf, bound, after) + aim.distance([event]), number)
             for number, event in enumerate(self.history)
-            if event.type in _types(leaf)
+            if event.type in types_in(leaf)
         )
         weighed = sorted(pair for pair in weights if pair[0] < math.inf)
         if isinstance(leaf, Take) and leaf.count == 1:
@@ -313,7 +255,7 @@ class CollectionView:
         wanted = leaf.count if isinstance(leaf, Take) else 1
         events = bound[leaf.label]
         missing = wanted - len(events)
-        what = drawn.signal(_predicate(leaf))
+        what = " or ".join(types_in(leaf)) if events else drawn.signal(predicate_of(leaf))
         text = what if wanted == 1 else f"{wanted} of {what}"
         found = self.means.words.events(events) if events else "there is none"
         if missing > 0 and events:
@@ -322,7 +264,7 @@ class CollectionView:
         check = Check(kind, text, found, missing <= 0, max(missing, 0) or None, tuple(events))
         if missing <= 0:
             return Test(check)
-        asks = tuple(t for t in _types(leaf) if t in self.means.solver.produced)
+        asks = tuple(t for t in types_in(leaf) if t in self.means.solver.produced)
         return Test(check, tuple(self._added(leaf, missing, after, bound, aim)), asks)
 
     def _added(
@@ -332,7 +274,7 @@ class CollectionView:
         solver, scope = self.means.solver, self.scope()
         taken = [event for events in bound.values() for event in events]
         like = taken[0] if taken else None
-        predicate = _predicate(leaf)
+        predicate = predicate_of(leaf)
         ties = [*key_ties(self.trace.collection.partition, predicate.types[0], like)]
         for times in self._times(missing, after, bound, aim):
             drafts = [solver.draft(predicate, scope, time, ties) for time in times]
@@ -477,18 +419,3 @@ class CollectionView:
             yield self.means.move(event, high - event.end, high - low)
             for part in conjuncts(absence.predicate.filter):
                 yield from self.means.solver.make(part, self.scope(event), wanted=False)
-
-
-def _types(leaf: Leaf) -> tuple[str, ...]:
-    return leaf.types if isinstance(leaf, Pick) else leaf.predicate.types
-
-
-def condition_of(leaf: Leaf) -> Expression | None:
-    """What a constraint asks of each of its events."""
-    return leaf.condition if isinstance(leaf, Pick) else leaf.predicate.filter
-
-
-def _predicate(leaf: Leaf) -> EventPredicate:
-    if isinstance(leaf, Pick):
-        return EventPredicate(leaf.types, leaf.condition)
-    return leaf.predicate

@@ -184,6 +184,13 @@ def key_of_rules(rules: Iterable[Rule]) -> str | None:
     return min(names, default=None) if names else None
 
 
+def key_with(rules: Sequence[Rule], event: Event | None) -> tuple[str, Value] | None:
+    """The key that the events of a match share with an event."""
+    name = key_of_rules(rules)
+    value = event.attributes.get(name) if event is not None and name is not None else None
+    return None if name is None or value is None else (name, value)
+
+
 def is_time(around: object) -> bool:
     """Whether what is asked about is a time, not an event."""
     return isinstance(around, int | datetime)

@@ -112,6 +112,8 @@ def _compared(condition: Comparison, scope: Scope, held: bool) -> tuple[str, flo
         return f"{shown}: {_family(left)} is not comparable with {_family(right)}", None
     if by is None:
         return shown, None
+    if by == 0:
+        return f"{shown}, which is not enough", by
     word = "short by" if condition.relation in _SHORT else "too much by"
     return f"{shown}, {'off by' if _exact(condition) else word} {number(by)}", by
 

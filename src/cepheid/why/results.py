@@ -13,6 +13,8 @@ from cepheid.why.changes import Change, parts_of
 from cepheid.why.words import Words
 
 YES, NO = "✓", "✗"
+OUTER = 5
+"""How many events of a long match are shown at its beginning and at its end."""
 
 
 @dataclass(frozen=True)
@@ -219,7 +221,7 @@ def _place(place: Place, words: Words) -> dict[str, Any]:
 
 
 def _places(places: Sequence[Place]) -> list[str]:
-    """Events under each other, their labels and states in columns."""
+    """Events under each other, their labels and states in columns; of many, the outer ones."""
     wide = max((len(place.label) for place in places), default=0)
     longest = max((len(place.text) for place in places), default=0)
     states = max((len(place.state) for place in places), default=0)
@@ -230,7 +232,10 @@ def _places(places: Sequence[Place]) -> list[str]:
         found.append(
             f"{place.label:<{wide}}  {place.text:<{longest}}{state}  {place.chosen}".rstrip()
         )
-    return found
+    if len(found) <= 2 * OUTER + 1:
+        return found
+    between = f"{'':<{wide}}  … and {len(found) - 2 * OUTER} more …"
+    return [*found[:OUTER], between, *found[-OUTER:]]
 
 
 def _section(title: str, lines: Iterable[str]) -> list[str]:

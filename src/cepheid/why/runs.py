@@ -241,7 +241,9 @@ class RunView:
         missing = window.length - lasted
         text = f"an event comes {words.span(window.length)} or more after the first of the run"
         found = f"the newest came after {words.span(lasted)}"
-        if missing > 0:
+        if len(events) == 1:
+            found = "none came after it"
+        elif missing > 0:
             found += f", {words.span(missing)} too early"
         check = Check(
             "within", text, found, missing <= 0, max(missing, 0) / 1e6 or None, tuple(events)

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from heapq import nsmallest
-from itertools import pairwise
 
 from cepheid.algebra import (
     Aggregate,
@@ -42,6 +41,7 @@ from cepheid.oracle.values import (
     value_of,
 )
 from cepheid.why.changes import Add, Change, Remove, SetValue, together
+from cepheid.why.drafts import free_times, like, onward, spread
 from cepheid.why.measure import aggregate_events
 from cepheid.why.numbers import OPPOSITE, inverted, nearest, wanted_count
 from cepheid.why.words import Words
@@ -50,12 +50,8 @@ PROPOSALS = 6
 """How many events of an aggregate are proposed to be another."""
 NEIGHBOURS = 24
 """How many events of its type one that could be added is like."""
-GAPS = 5
-"""How many gaps between events are tried for a further one."""
 ROUNDS = 12
 """How often an event that could be added is adapted to its filter."""
-TRIED_TIMES = (1_000_000, 1_000, 1)
-"""The steps of time that are tried, in microseconds: as coarse as the events allow."""
 
 
 @dataclass(frozen=True)
@@ -261,7 +257,7 @@ class Solver:
         if self.draft(node.predicate, scope, 0) is None:
             yield from self.supplied(node.predicate, scope, 0)
             return
-        for times in self._spread(window, missing, scope):
+        for times in spread(window, missing, scope, self.step):
             for trend in (False, True):
                 drafts = [self.draft(node.predicate, scope, time, trend=trend) for time in times]
                 found = [draft for draft in drafts if draft is not None]
@@ -291,37 +287,6 @@ class Solver:
                 return [change.follow(draft)]
         return [draft]
 
-    def _spread(self, window: tuple[float, float], count: int, scope: Scope) -> Iterator[list[int]]:
-        """Times inside an open interval: evenly, in the gaps between events, and at both ends."""
-        low, high = self._ends(window, scope)
-        for step in dict.fromkeys((self.step, *TRIED_TIMES)):
-            first, last = low + step, high - step
-            room = (last - first) // step + 1
-            if room >= count:
-                free = (last - first) // count
-                yield [first + number * free // step * step for number in range(count)]
-                gaps = self._gaps(low, high, scope)
-                yield from (gaps[at : at + count] for at in range(len(gaps) - count + 1)[:GAPS])
-                yield [last - number * step for number in range(count)]
-                yield [first + number * step for number in range(count)]
-                return
-
-    def _gaps(self, low: int, high: int, scope: Scope) -> list[int]:
-        """The middles between the events in an interval, the widest gaps first."""
-        inside = {event.end for event in scope.history if low < event.end < high}
-        marks = sorted({low, high, *inside})
-        wide = sorted(pairwise(marks), key=lambda pair: pair[0] - pair[1])
-        return [(one + other) // 2 for one, other in wide if other - one > 1]
-
-    def _ends(self, window: tuple[float, float], scope: Scope) -> tuple[int, int]:
-        low, high = window
-        known = [event for events in scope.bound.values() for event in events]
-        if high == float("inf"):
-            high = max([low, *(event.end for event in known)]) + 60 * self.step
-        if low == -float("inf"):
-            low = high - 60 * self.step
-        return int(low), int(high)
-
     def _filtered(self, side: Collected, scope: Scope) -> Iterator[Change]:
         """Events that are there and could count, did they satisfy the filter."""
         if side.filter is None:
@@ -335,9 +300,7 @@ class Solver:
 
     def times(self, window: tuple[float, float], scope: Scope) -> list[int]:
         """Where in an open interval an event could be added."""
-        found = [time for (time,) in self._spread(window, 1, scope)]
-        low, high = self._ends(window, scope)
-        return list(dict.fromkeys(time for time in found if low < time < high))[: GAPS + 3]
+        return free_times(window, scope, self.step)
 
     def draft(
         self,
@@ -358,10 +321,10 @@ class Solver:
             alike = (e for e in scope.history if e.type == type_ and not isinstance(e, Tick))
             likes = nsmallest(NEIGHBOURS, alike, key=lambda e: abs(e.end - time))
             needed = [*conjuncts(predicate.filter), *ties]
-            like = _like(type_, time, likes, needed, scope)
+            draft = like(type_, time, likes, needed, scope)
             if trend and not any(e.end > time for e in likes):
-                like = _onward(like, [e for e in likes if e.end < time])
-            found = self.fitted(like, needed, scope)
+                draft = onward(draft, [e for e in likes if e.end < time])
+            found = self.fitted(draft, needed, scope)
             if found is not None:
                 return found
         return None
@@ -392,53 +355,6 @@ class Solver:
             if isinstance(change, SetValue) and change.event is event:
                 return change.follow(event)
         return None
-
-
-def satisfiable(predicate: EventPredicate, solver: Solver, scope: Scope) -> bool:
-    """Whether there can be an event that a predicate means."""
-    return predicate.every is not None or solver.draft(predicate, scope, 0) is not None
-
-
-def _like(
-    type_: str, time: int, likes: list[Event], needed: Sequence[Expression], scope: Scope
-) -> Event:
-    """An event of a type at a time, like its neighbours of the same key."""
-    fitting = [e for e in likes if all(holds(part, replace(scope, own=e)) for part in needed)]
-    likes = fitting or likes
-    before = max((e for e in likes if e.end <= time), key=lambda e: e.end, default=None)
-    after = min((e for e in likes if e.end > time), key=lambda e: e.end, default=None)
-    base = before or after
-    if base is None:
-        return Event(type_, time, time)
-    attributes = {n: v for n, v in base.attributes.items() if n != "id" or v != base.id}
-    if before is not None and after is not None:
-        attributes.update(_between(before, after, time))
-    return Event(type_, time, time, attributes)
-
-
-def _onward(event: Event, before: list[Event]) -> Event:
-    """An event whose doubles go on as those of the last two events before it went."""
-    last = sorted(before, key=lambda e: e.end)[-2:]
-    if len(last) < 2 or last[0].end == last[1].end:
-        return event
-    share = (event.end - last[1].end) / (last[1].end - last[0].end)
-    found: dict[str, Value] = {}
-    for name, one in last[0].attributes.items():
-        other = last[1].attributes.get(name)
-        if isinstance(one, float) and isinstance(other, float):
-            found[name] = round(other + (other - one) * share, 3)
-    return replace(event, attributes={**event.attributes, **found})
-
-
-def _between(before: Event, after: Event, time: int) -> dict[str, Value]:
-    """Doubles between those of two neighbours, as far as the time lies between theirs."""
-    share = (time - before.end) / max(after.end - before.end, 1)
-    found: dict[str, Value] = {}
-    for name, one in before.attributes.items():
-        other = after.attributes.get(name)
-        if isinstance(one, float) and isinstance(other, float):
-            found[name] = round(one + (other - one) * share, 3)
-    return found
 
 
 def _with(event: Event, name: str, value: Value | None) -> Event:
