@@ -42,7 +42,7 @@ def add_project(command: argparse.ArgumentParser) -> None:
 
 def with_project(options: argparse.Namespace) -> argparse.Namespace:
     """The options, with what they do not say taken from a project file."""
-    from cepheid.spark.project import FILE, read_project
+    from cepheid.spark.project import FILE, has_scheme, read_project
 
     needed = not options.rules or not options.input
     file = options.project or (Path(FILE) if needed and Path(FILE).is_file() else None)
@@ -58,6 +58,10 @@ def with_project(options: argparse.Namespace) -> argparse.Namespace:
         raise ProjectError("rules must be named\n\nhint: cepheid backtest fire.tesla --input PATH")
     if not found.input:
         raise ProjectError("--input must say where the events are\n\nhint: --input events.csv")
+    if not options.input and has_scheme(settings.get("input", "")):
+        raise ProjectError(
+            f"history must be in files; got {settings['input']}\n\nhint: --input PATH names files"
+        )
     if found.input_format not in (None, *FORMATS):
         raise ProjectError(
             f"format of history must be one of {', '.join(FORMATS)}; got {found.input_format}"
