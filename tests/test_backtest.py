@@ -270,14 +270,6 @@ def test_a_wrong_command_is_told(
     assert message in capsys.readouterr().err
 
 
-def test_a_project_whose_events_are_in_no_file_is_told(
-    files: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (files / "cepheid.yml").write_text("rules: [fire.tesla]\ninput: kafka://localhost:9092/e\n")
-    assert main(["backtest"]) == 2
-    assert "history must be in files; got kafka://localhost:9092/e" in capsys.readouterr().err
-
-
 def test_no_event_at_all_gives_a_report(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (files / "e.csv").write_text("type,ts,area,value\n")
     assert main(["backtest", "fire.tesla", "--input", "e.csv", "--unit", "s"]) == 0

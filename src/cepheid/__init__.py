@@ -13,6 +13,7 @@ from cepheid.errors import (
     CepheidError,
     EventError,
     LimitError,
+    PictureError,
     Problem,
     RuleError,
     SnapshotError,
@@ -24,6 +25,8 @@ from cepheid.rules import Rules, load
 
 if TYPE_CHECKING:
     from cepheid.binding import attribute, event
+    from cepheid.pictures.matches import Matches
+    from cepheid.pictures.picture import Page, Picture
     from cepheid.runtime.counters import Counters
     from cepheid.runtime.engine import Engine, restore
     from cepheid.runtime.queue import InputQueue, QueueCounters
@@ -37,6 +40,9 @@ _LATER = {
     "Engine": "cepheid.runtime.engine",
     "InputQueue": "cepheid.runtime.queue",
     "Limits": "cepheid.runtime.settings",
+    "Matches": "cepheid.pictures.matches",
+    "Page": "cepheid.pictures.picture",
+    "Picture": "cepheid.pictures.picture",
     "QueueCounters": "cepheid.runtime.queue",
     "Why": "cepheid.why.results",
     "WhyNot": "cepheid.why.results",
@@ -66,6 +72,10 @@ __all__ = [
     "Kind",
     "LimitError",
     "Limits",
+    "Matches",
+    "Page",
+    "Picture",
+    "PictureError",
     "Problem",
     "QueueCounters",
     "RuleError",

@@ -332,6 +332,19 @@ class ProjectError(CepheidError):
     """
 
 
+class PictureError(CepheidError):
+    """A picture that cannot be made or saved as asked.
+
+    >>> import cepheid
+    >>> cepheid.load("QUERY Q EVENT A x", language="sase").draw().save("q.png")
+    Traceback (most recent call last):
+    ...
+    cepheid.errors.PictureError: the file must end in .svg; got q.png
+    <BLANKLINE>
+    hint: for others, rsvg-convert picture.svg -o picture.png
+    """
+
+
 class CannotExpressError(CepheidError):
     """A rule cannot be written in the language that was asked for.
 

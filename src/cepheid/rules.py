@@ -25,6 +25,7 @@ from cepheid.spark.options import is_spark
 if TYPE_CHECKING:
     from cepheid.binding.clauses import Clauses
     from cepheid.binding.drafts import Draft
+    from cepheid.pictures import Matches, Picture
     from cepheid.runtime.engine import Engine
     from cepheid.runtime.settings import Limits
     from cepheid.spark.options import SparkOptions
@@ -160,6 +161,32 @@ class Rules:
 
         found = detect_events(self.rules, self.schema, given, until=end, failures=failures)
         return found if as_events else [to_record(event, clock) for event in found]
+
+    def matches(
+        self,
+        events: Any,  # noqa: ANN401 (a table of any library, or a list)
+        *,
+        unit: str | None = None,
+        until: int | datetime | None = None,
+        failures: bool = False,
+        cores: int | None = None,
+    ) -> Matches:
+        """Events together with what the rules find in them, to be looked at.
+
+        Events, `unit`, `until`, `failures` and `cores` are those of `detect`, except that events
+        are not on Spark. The result has the composite events as a `table` of Arrow, a picture of
+        them over time in `timeline()`, and a page with everything in `report(path)`. See
+        docs/report.md.
+
+        >>> rules = load("QUERY AB EVENT SEQ(A x, B y) WITHIN 10 s", language="sase")
+        >>> rules.matches([{"type": "A", "ts": 1}, {"type": "B", "ts": 2}], unit="s")
+        1 match in 2 events
+        """
+        from cepheid.pictures.matches import find_matches
+
+        return find_matches(
+            self, events, unit=unit, until=until, failures=failures, cores=cores_of(cores)
+        )
 
     def engine(
         self,
@@ -330,6 +357,19 @@ class Rules:
 
             parts.append(topology(self, shards))
         return "\n\n\n".join(parts)
+
+    def draw(self) -> Picture:
+        """The automata of all rules as a picture, which notebooks show and `save` writes.
+
+        >>> rules = load("define Visit as [a: Door] ; [b: Person]", language="core")
+        >>> rules.draw().svg == rules.svg()
+        True
+        """
+        from cepheid.pictures.picture import Picture
+
+        names = [rule.name for rule in self.rules]
+        shown = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+        return Picture(self.svg(), f"rule{'' if len(names) == 1 else 's'} {shown}")
 
     def svg(self) -> str:
         """A picture of the automata of all rules, below each other, as the text of an SVG file.

@@ -40,9 +40,11 @@ def add_project(command: argparse.ArgumentParser) -> None:
     )
 
 
-def with_project(options: argparse.Namespace) -> argparse.Namespace:
-    """The options, with what they do not say taken from a project file."""
-    from cepheid.spark.project import FILE, has_scheme, read_project
+def with_project(
+    options: argparse.Namespace, command: str = "backtest", flag: str = "--input"
+) -> argparse.Namespace:
+    """The options of a command, with what they do not say taken from a project file."""
+    from cepheid.spark.project import FILE, read_project
 
     needed = not options.rules or not options.input
     file = options.project or (Path(FILE) if needed and Path(FILE).is_file() else None)
@@ -55,13 +57,10 @@ def with_project(options: argparse.Namespace) -> argparse.Namespace:
         setattr(found, name, getattr(options, name) or settings.get(name))
     found.schema = Path(found.schema) if found.schema else None
     if not found.rules:
-        raise ProjectError("rules must be named\n\nhint: cepheid backtest fire.tesla --input PATH")
+        hint = f"cepheid {command} fire.tesla {flag} PATH"
+        raise ProjectError(f"rules must be named\n\nhint: {hint}")
     if not found.input:
-        raise ProjectError("--input must say where the events are\n\nhint: --input events.csv")
-    if not options.input and has_scheme(settings.get("input", "")):
-        raise ProjectError(
-            f"history must be in files; got {settings['input']}\n\nhint: --input PATH names files"
-        )
+        raise ProjectError(f"{flag} must say where the events are\n\nhint: {flag} events.csv")
     if found.input_format not in (None, *FORMATS):
         raise ProjectError(
             f"format of history must be one of {', '.join(FORMATS)}; got {found.input_format}"

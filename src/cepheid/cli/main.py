@@ -15,6 +15,7 @@ from cepheid.cli.explain import FORMATS, explain_command
 from cepheid.cli.language_server import add_language_server
 from cepheid.cli.loading import add_rules
 from cepheid.cli.new import add_new
+from cepheid.cli.report import add_report
 from cepheid.cli.run import RUN_HELP, add_run_arguments
 from cepheid.cli.test import add_test
 from cepheid.cli.translate import add_translate
@@ -79,6 +80,7 @@ def parser() -> argparse.ArgumentParser:
     add_test(commands)
     _add_run(commands)
     add_backtest(commands)
+    add_report(commands)
     add_why(commands)
     add_language_server(commands)
     add_completion(commands)

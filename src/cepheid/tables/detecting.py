@@ -20,6 +20,7 @@ from cepheid.tables.order import ordering
 from cepheid.tables.payload import Payload
 from cepheid.tables.reading import Reading, read
 from cepheid.tables.results import Results
+from cepheid.tables.table import Table
 from cepheid.tables.writing import Form, write
 
 PORTION = 1 << 16
@@ -88,21 +89,23 @@ def detect_table(
     ids = {kind(array) for array in reading.table.ids}
     form = Form.of(rules, reading.times, reading.kinds, ids, failures=failures)
     end = None if until is None else reading.times.clock.read(until)
-    _run(detection, reading, schema, end)
+    run(detection, reading, schema, end)
     found = write(detection.results, detection.payload, form, cores)
     return give(found, reading.frame)
 
 
-def _run(detection: Detection, reading: Reading, schema: Schema, until: int | None) -> None:
+def run(detection: Detection, reading: Reading, schema: Schema, until: int | None) -> Table:
+    """Feed a table of events; the result is its events in the total order, row by origin."""
     found = ordering(reading.table, schema)
     table = reading.table if found.rows is None else reading.table.take(found.rows)
     if len(table) == 0:
-        return
+        return table
     detection.payload.add_table(0, table, found.ranks)
     encoding = Encoding(table, detection.kernel.encoder)
     batches = (encoding.batch(begin, end, begin) for begin, end in _portions(len(table)))
     last = int(table.ends[-1])
     detection.run(batches, last if until is None else max(last, until))
+    return table
 
 
 def _portions(count: int) -> Iterator[tuple[int, int]]:
