@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from cepheid.algebra import Rule
 from cepheid.events import CompositeEvent
 
@@ -63,8 +65,9 @@ class Counts:
     def add(self, portions: Sequence[Found], rules: Mapping[int, Rule]) -> None:
         """Count the matches of rules, which are given by number."""
         for portion in portions:
-            for number, count in Counter(portion.rules.tolist()).items():
-                rule = rules[number]
+            counts = np.bincount(portion.rules)
+            for number in np.flatnonzero(counts).tolist():
+                rule, count = rules[number], int(counts[number])
                 self.by_type[FAILURE if portion.failure else rule.output.type] += count
                 self.by_rule[rule.name] += count
 

@@ -12,6 +12,7 @@ from cepheid.algebra import Rule, input_types
 from cepheid.cores import spreading
 from cepheid.events import Kind
 from cepheid.kernel.registry import FAILURE
+from cepheid.kernel.values import MISSING
 from cepheid.tables.arranging import Arrangement, Matches
 from cepheid.tables.arrow import Array, Ints, kind, pa, pc, strings
 from cepheid.tables.cells import column
@@ -144,13 +145,30 @@ class _Writer:
         if len(numbers) == 1:
             return self._of_shape(numbers[0], rows, parts)
         places = [np.flatnonzero(shapes == number) for number in numbers]
+        if not (self._form.loose or self._gives_everything):
+            return self._given(rows, dict(zip(numbers, places, strict=True)))
         pieces = [
             pa.table(self._of_shape(number, rows[own], parts.take(own)))
             for number, own in zip(numbers, places, strict=True)
         ]
         whole = pa.concat_tables(pieces).combine_chunks()
-        order = pa.array(np.argsort(np.concatenate(places)))
-        return {name: whole[name].take(order) for name in whole.column_names}
+        order = np.empty(len(rows), np.int64)
+        order[np.concatenate(places)] = np.arange(len(rows))
+        return {name: whole[name].take(pa.array(order)) for name in whole.column_names}
+
+    def _given(self, rows: Ints, places: Mapping[int, Ints]) -> dict[str, Array]:
+        """The attributes that rules of several shapes give: cells are put in order, not values."""
+        arranged, texts = self._arranged, self._payload.encoder.texts
+        found = {}
+        for name, kind_ in self._kinds.items():
+            tags, cells = np.full(len(rows), MISSING, np.uint8), np.zeros(len(rows), np.int64)
+            for number, own in places.items():
+                matches, at = arranged.shapes[number], rows[own] - arranged.begins[number]
+                if name in matches.names:
+                    place = matches.names.index(name)
+                    tags[own], cells[own] = matches.tags[place][at], matches.cells[place][at]
+            found[name] = column(tags, cells, kind_, texts)
+        return found
 
     def _of_shape(self, number: int, rows: Ints, parts: Parts) -> dict[str, Array]:
         arranged = self._arranged
