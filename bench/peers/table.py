@@ -46,7 +46,9 @@ def markdown(picked: Sequence[Contest], results: Sequence[Result]) -> str:
     """The table, what cannot be said, what differs, what is lost, and what is wrong."""
     aims = {contest.name: contest.aim for contest in picked}
     lines = [_line(_HEAD), _line(["---"] * len(_HEAD))]
-    lines += [_line(_cells(result, results, aims[result.contest])) for result in results]
+    for result in results:
+        lines.append(_line(_cells(result, results, aims[result.contest])))
+        lines += [_line(_kernel(result))] if "kernel" in result.found else []
     return "\n".join([*lines, *_remarks(picked, results, aims)])
 
 
@@ -72,6 +74,13 @@ def _cells(result: Result, results: Sequence[Result], aim: float) -> list[str]:
         f"{found['peak'] / MIB:,.0f}",
         answer,
     ]
+
+
+def _kernel(result: Result) -> list[str]:
+    """The matching alone, without reading tables and writing them: what is left to gain."""
+    seconds, found = result.found["kernel"], result.found
+    rates = [f"{found['events'] / seconds:,.0f}", "", "", f"{found['composites'] / seconds:,.0f}"]
+    return [result.contest, f"{result.engine}, kernel alone", "1", *rates, "", "", "", ""]
 
 
 def aimed(result: Result) -> bool:

@@ -69,16 +69,22 @@ def numbers(array: Array) -> npt.NDArray[Any]:
     return found
 
 
-def codes(array: Array) -> tuple[Ints, Array]:
-    """A column of texts as codes and the texts that they stand for; -1 where there is none.
+def coded(array: Array) -> Array:
+    """A column of texts with a dictionary.
 
     A few rows taken from a table still have the dictionary of all of it: then it is made anew, so
     that nobody looks at texts which are in no row.
     """
-    if pa.types.is_dictionary(array.type) and len(array.dictionary) > len(array):
+    if pa.types.is_dictionary(array.type):
+        if len(array.dictionary) <= len(array):
+            return array
         array = array.dictionary_decode()
-    if not pa.types.is_dictionary(array.type):
-        array = array.dictionary_encode()
+    return array.dictionary_encode()
+
+
+def codes(array: Array) -> tuple[Ints, Array]:
+    """A column of texts as codes and the texts that they stand for; -1 where there is none."""
+    array = coded(array)
     indices = array.indices.cast(pa.int64())
     full = indices.fill_null(-1) if indices.null_count else indices
     return full.to_numpy(), array.dictionary

@@ -10,7 +10,7 @@ import numpy as np
 from cepheid.events import Kind
 from cepheid.kernel.columns import Batch, Dictionary, Encoder
 from cepheid.kernel.values import BOOL, DOUBLE, INT, TEXT, Ints, Tags
-from cepheid.tables.arrow import Array, codes, kind, numbers, present, texts
+from cepheid.tables.arrow import Array, coded, codes, kind, numbers, present, texts
 from cepheid.tables.table import Table
 
 _TAGS = {Kind.INT: INT, Kind.DOUBLE: DOUBLE, Kind.STRING: TEXT, Kind.BOOL: BOOL}
@@ -54,7 +54,7 @@ class _Column:
         self._tag = _TAGS[kind(array)]
         self._lookup: Ints | None = None
         if self._tag == TEXT:
-            array = array if hasattr(array, "dictionary") else array.dictionary_encode()
+            array = coded(array)
             known = [encoder.texts.code(text) for text in texts(array.dictionary)]
             self._lookup = np.array([*known, 0], np.int64)
             array = array.indices
