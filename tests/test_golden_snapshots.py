@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import cepheid
-from cepheid.events import CompositeEvent
+from cepheid.events import CompositeEvent, Value
 from cepheid.oracle import evaluate
 from cepheid.rules import Rules
 from cepheid.testing import difference
@@ -61,7 +61,7 @@ def events() -> list[cepheid.Event]:
     found = []
     for number in range(120):
         type_ = ("Temp", "Temp", "Smoke", "Temp", "Rain", "Temp", "Smoke")[number % 7]
-        values = {"area": f"A{number % 3}", "value": float(number * 37 % 60)}
+        values: dict[str, Value] = {"area": f"A{number % 3}", "value": float(number * 37 % 60)}
         found.append(cepheid.Event(type_, number * MINUTE // 2, number * MINUTE // 2, values))
     return found
 
