@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from cepheid.literals import format_value
 from cepheid.records import Clock
 from cepheid.rules import Rules
 from cepheid.runtime.settings import Settings
 from cepheid.runtime.tabular import Tabular
 from cepheid.spark.plan import EVERY, Group, Plan, plan_rules
+from cepheid.spark.sieve import Bound, either
 from cepheid.tables.frames import Frame
 from cepheid.tables.times import Times
 
@@ -22,7 +24,7 @@ def topology(rules: Rules, shards: int) -> str:
     >>> import cepheid
     >>> rules = cepheid.load('''
     ...     Rule R1 define Fire(area: string)
-    ...     from Smoke(area = $a) and each Temp(area = $a) within 5 min from Smoke
+    ...     from Smoke(area = $a) and each Temp(area = $a and value > 45) within 5 min from Smoke
     ...     where area = Smoke.area
     ... ''', language="tesla")
     >>> print(topology(rules, 4))
@@ -32,7 +34,7 @@ def topology(rules: Rules, shards: int) -> str:
                 an event without it is sent nowhere
     traffic
       Smoke     to 1 shard
-      Temp      to 1 shard
+      Temp      to 1 shard, if value > 45
       others    nowhere
     """
     form = Tabular(Frame.ARROW, Times(Clock.of("us")))
@@ -72,9 +74,20 @@ def _by(group: Group) -> str:
 def _traffic(plan: Plan) -> Iterator[str]:
     """To how many shards an event of each type is sent."""
     types = sorted(frozenset().union(*(group.types for group in plan.groups)))
+    sieve = either(
+        (types if group.wants_all else group.types, group.sieve) for group in plan.groups
+    )
     for type_ in types:
         count = sum(type_ in group.types or group.wants_all for group in plan.groups)
-        yield f"  {type_:<9} to {count} shard{'s' * (count > 1)}"
+        ways = " or ".join(" and ".join(map(_bound, way)) for way in sieve.get(type_, ()))
+        yield f"  {type_:<9} to {count} shard{'s' * (count > 1)}{ways and f', if {ways}'}"
     others = sum(group.wants_all for group in plan.groups)
     told = f"to {others} shard{'s' * (others > 1)}, as a timer ticks there" if others else "nowhere"
     yield f"  {'others':<9} {told}"
+
+
+def _bound(bound: Bound) -> str:
+    values = [format_value(value) for value in bound.values[:_NAMED]]
+    if len(bound.values) > _NAMED:
+        return f"{bound.attribute} is one of {len(bound.values)} values"
+    return " or ".join(f"{bound.attribute} {bound.relation.value} {value}" for value in values)
