@@ -90,6 +90,8 @@ def test_a_stream_is_what_all_engines_can_read(contest: Contest, tmp_path: Path)
     data.write(contest, stream, tmp_path, contest.engines)
     header = json.loads((tmp_path / "contest.json").read_text("utf-8"))
     assert set(header["engines"]) == set(contest.engines)
+    peers = {engine.rules for engine in ENGINES} - {"", "duckdb"}
+    assert peers == (set(contest.cannot) | set(contest.engines)) - {"duckdb"}
     assert not set(contest.cannot) & set(contest.engines)
 
 

@@ -73,6 +73,10 @@ _SIDDHI = {
     "R1": "from Smoke{t} as s unidirectional join Temp{t}[value > {n}L]#window.time({w} sec) as t "
     "on s.area == t.area select t.row as r0, s.row as r1",
 }
+_NO_SIDDHI = {
+    "R2": "a window of the last event of each area is in an extension, not among its own",
+    "R5": "an aggregate over a join is over its answers, not over the window at this moment",
+}
 
 
 def _esper_fires(name: str, size: fires.Size) -> Told:
@@ -135,6 +139,8 @@ def _fires(name: str, place: int, size: fires.Size) -> Contest:
         cannot = {"flink-sql": MANY}
     if name in _SIDDHI:
         engines["siddhi"] = lambda: {"queries": _each_rule(_SIDDHI[name], size)}
+    else:
+        cannot["siddhi"] = _NO_SIDDHI[name]
     return Contest(
         f"trex/{name}/{share:.0%}",
         "tesla",
@@ -165,7 +171,11 @@ def _sequences(shape: sequences.Shape) -> Contest:
         lambda count: slower(sequences.stream(shape, count)),
         500_000,
         "reading",
-        {"esper": partial(_esper_sequences, slow), "flink": partial(_flink_sequences, slow)},
+        {
+            "esper": partial(_esper_sequences, slow),
+            "flink": partial(_flink_sequences, slow),
+            "siddhi": partial(_siddhi_sequences, slow),
+        },
         expected=partial(sequences.expected, slow),
         checked=20_000,
         cannot={"flink-sql": MANY},
@@ -179,6 +189,15 @@ def _esper_sequences(shape: sequences.Shape) -> Told:
         for first, later, wait in zip(*shape.types, *shape.milliseconds, strict=True)
     ]
     return {"statements": numbered(texts)}
+
+
+def _siddhi_sequences(shape: sequences.Shape) -> Told:
+    texts = [
+        f"from E1_{later} as b unidirectional join E0_{first}#window.length(1) as a "
+        f"on a.ts > b.ts - {wait}L select a.row as r0, b.row as r1"
+        for first, later, wait in zip(*shape.types, *shape.milliseconds, strict=True)
+    ]
+    return {"queries": texts}
 
 
 def _flink_sequences(shape: sequences.Shape) -> Told:
