@@ -133,7 +133,6 @@ REFUSED = [
     ("sase", "SASE", "when A accepting missing values consuming A", "consuming A"),
     ("sase", "SASE", "when A accepting missing values let $a be v of A", "the parameter $a"),
     ("sase", "SASE", "when A where v > 1 accepting missing values", "a filter on A"),
-    ("sase", "SASE", "last A followed by B accepting missing values", "the choice of A by last"),
     ("sase", "SASE", "A followed by B within 5 s accepting missing values", "the window of A"),
     ("sase", "SASE", "when timer every 5 s accepting missing values", "a periodic timer"),
     ("sase", "SASE", "detect A then B", "a detector: a regular expression over events"),

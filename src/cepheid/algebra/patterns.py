@@ -81,8 +81,9 @@ class Binding(Node):
 class Equivalence(Node):
     """An equivalence test: every component has the same value in the attribute.
 
-    With a value, all of them must have that value. A component without the attribute counts like
-    any comparison with a missing value: it fits where the rule accepts those, else it does not.
+    A component is chosen among those that have the value of the one that it hangs on. With a value,
+    all of them must have that value. A component without the attribute counts like any comparison
+    with a missing value: it fits where the rule accepts those, else it does not.
     """
 
     attribute: str
@@ -101,7 +102,8 @@ class Equivalence(Node):
 class Tree(Node):
     """Components that hang on each other by windows; the first is the terminator.
 
-    `within` limits the whole: last end - first start < within. With a `deadline`, the match is
+    `within` limits the whole: last end - first start < within; events are chosen among those that
+    it leaves. With a `deadline`, the match is
     reported at that instant (once its negations are decided) instead of at the terminator.
     """
 

@@ -9,7 +9,7 @@ other, and every condition that stands beside the components, is checked on the 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from cepheid.algebra import (
     Component,
@@ -105,6 +105,8 @@ class TreeEvaluator:
         """The candidates that the selection policy chooses."""
         assert component.window is not None  # noqa: S101 (only the terminator has no window)
         low, high = bounds(component.window, bound, self.world.order)
+        if self.tree.within is not None:
+            low = max(low, bound[self.tree.terminator.label][0].end - self.tree.within)
         candidates = [
             event
             for event in self.world.history
@@ -122,13 +124,23 @@ class TreeEvaluator:
         if id(event) in self._consumed or not of_type(event, component.predicate):
             return False
         own = {**bound, component.label: (event,)}
-        if not self._filters_hold(own, component.label):
+        if not (
+            self._like_its_parent(event, component, bound)
+            and self._filters_hold(own, component.label)
+        ):
             return False
         return self.tree.deadline is not None or all(
             self._absent(negation, own)
             for negation in self.tree.negations
             if self._deepest(self._negation_labels(negation)) == component.label
         )
+
+    def _like_its_parent(self, event: Event, component: Component, bound: Bound) -> bool:
+        """The equivalence tests, as far as they tie a component to the one that it hangs on."""
+        if component.parent is None:
+            return True
+        pair = [bound[component.parent][0], event]
+        return all(self._alike(replace(t, value=None), pair) for t in self.tree.equivalences)
 
     def _filters_hold(self, bound: Bound, label: str | None) -> bool:
         """The filters that are decided at a component, whichever component they stand in.
