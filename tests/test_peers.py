@@ -111,19 +111,26 @@ def test_cepheid_answers_what_the_oracle_answers(contest: Contest) -> None:
     assert (lines[:, 1] < len(stream)).all()
 
 
+FIGURES: dict[str, object] = {"events": 10, "seconds": 1.0, "peak": 1 << 20}
+
+
 class _Fake(Engine):
     """An engine that gives the same figures as all others, and an answer of its own."""
 
-    def __init__(self, name: str, rules: str, lines: data.Lines | None) -> None:
+    def __init__(
+        self, name: str, rules: str, lines: data.Lines | None, figures: dict[str, object] = FIGURES
+    ) -> None:
         super().__init__(name, rules)
         object.__setattr__(self, "lines", lines)
+        object.__setattr__(self, "figures", figures)
 
     def run(self, contest: Contest, folder: Path, answers: Path, plan: Plan) -> dict[str, object]:
         lines: data.Lines | None = vars(self)["lines"]
         if lines is None:
             raise EngineError(f"{self.name} ended with 1: out of luck")
         data.save(lines, answers)
-        return {"events": 10, "composites": len(lines), "seconds": 1.0, "peak": 1 << 20}
+        figures: dict[str, object] = vars(self)["figures"]
+        return figures | {"composites": len(lines)}
 
 
 ANSWER = _lines((0, 1, 2), (0, 3, 4))
@@ -149,6 +156,15 @@ def test_another_answer_that_is_explained_is_reported(tmp_path: Path) -> None:
     (_, result) = _held(ANSWER[:1], tmp_path, differs={"esper": "it stops at the first"})
     assert not result.wrong
     assert "1 missing" in result.differs
+
+
+def test_computing_time_stands_in_for_the_wall(tmp_path: Path) -> None:
+    contest = named("users/10 M events")
+    figures: dict[str, object] = FIGURES | {"seconds": 4.0, "computed": 2.0}
+    engine = _Fake(CEPHEID.name, "", ANSWER, figures)
+    options = command.Options((engine,), 1e-4, 1, 1.0, cpu=True)
+    (result,) = command.hold(contest, options, tmp_path)
+    assert (result.rate, result.found["wall"]) == (5.0, 4.0)
 
 
 def test_a_wrong_count_is_wrong(tmp_path: Path) -> None:
