@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +18,7 @@ from cepheid.why.given import (
     key_with,
     needed_for,
     reach_of,
+    taken_types,
     types_of,
 )
 from cepheid.why.located import located
@@ -156,7 +157,7 @@ def _rule_of(rules: Rules, rule: str | Rule) -> Rule:
     )
 
 
-def _aim(rules: Iterable[Rule], given: Given, around: object) -> Aim:
+def _aim(rules: Sequence[Rule], given: Given, around: object) -> Aim:
     reach = reach_of(rules)
     reach = max(given.length, 1_000_000) if reach is None else max(reach, 1)
     if around is None:
@@ -168,7 +169,10 @@ def _aim(rules: Iterable[Rule], given: Given, around: object) -> Aim:
             f"around must be a time or an event; got {type(around).__name__}\n\n"
             "hint: a time has the form of the events' own times"
         )
-    return Aim(event=given.event(around), reach=reach)
+    event = given.event(around)
+    taken = {type_ for rule in rules for type_ in taken_types(rule)}
+    # An event that no match can be made of stands for its time.
+    return Aim(event=event, reach=reach) if event.type in taken else Aim(event.end, reach=reach)
 
 
 def _delay(delay: int | str | timedelta, given: Given) -> int:

@@ -35,6 +35,8 @@ from cepheid.why.results import Check
 
 STEP_COST = 0.3
 """What each state that is still to come counts for at least, in comparing branches."""
+WAITING_COST = 0.9
+"""What it counts for where nothing more came at all."""
 MOVED = 3
 """How many events that came too early or too late are proposed to be moved."""
 
@@ -52,7 +54,8 @@ class BranchView(MatchView):
             test = self._unbegun(end, aim)
         steps = end.machine.distances.get(end.branch.state, 99)
         passed = tuple(Test(check) for check in self.steps(end.branch))
-        to_come = STEP_COST * max(steps - 1, 0)
+        ahead = STEP_COST if end.event is not None else WAITING_COST
+        to_come = ahead * max(steps - 1, 0)
         if end.machine.lane:
             to_come += STEP_COST
         return Attempt(tuple(self.places(end.branch)), (*passed, test), to_come)

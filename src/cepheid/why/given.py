@@ -10,12 +10,15 @@ from typing import Any
 import numpy as np
 
 from cepheid.algebra import (
+    Absence,
     Accumulate,
+    Atom,
     Collection,
     CountWindow,
     Detector,
     EventPredicate,
     Instant,
+    Pick,
     Rule,
     Run,
     TimeWindow,
@@ -167,6 +170,22 @@ def needed_for(rule: Rule, rules: Iterable[Rule]) -> tuple[Rule, ...]:
         found.update({r.name: r for r in more})
         waiting += more
     return tuple(r for r in known if r.name in found)
+
+
+def taken_types(rule: Rule) -> frozenset[str]:
+    """The types of events that a match of a rule can be made of."""
+    pattern = rule.pattern
+    if isinstance(pattern, Tree):
+        predicates = [component.predicate for component in pattern.components]
+    elif isinstance(pattern, Detector):
+        atoms = list(find(pattern, Atom))
+        signals = [s for atom in atoms for s in (atom.domain if atom.negated else atom.accepts)]
+        predicates = [signal for signal in signals if isinstance(signal, EventPredicate)]
+    else:
+        absent = {id(node.predicate) for node in find(pattern, Absence)}
+        predicates = [p for p in find(pattern, EventPredicate) if id(p) not in absent]
+    picked = [type_ for node in find(pattern, Pick) for type_ in node.types]
+    return frozenset([*(type_ for p in predicates for type_ in p.types), *picked])
 
 
 def types_of(rules: Iterable[Rule]) -> frozenset[str]:

@@ -65,8 +65,8 @@ def _number(relation: Relation, goal: float, before: Value | None, kind: Kind) -
     if isinstance(goal, float) and not math.isfinite(goal):
         return None
     if relation is Relation.EQUAL:
-        whole = kind is Kind.INT and float(goal).is_integer()
-        return int(goal) if whole else _of_kind(goal, kind)
+        whole = isinstance(goal, int) or (kind is Kind.INT and goal.is_integer())
+        return _in_range(int(goal)) if whole and kind is not Kind.DOUBLE else float(goal)
     step = _step(goal, before, kind)
     way = _UP.get(relation, 1)
     found = _rounded(goal, step, way, kind)
@@ -77,8 +77,8 @@ def _number(relation: Relation, goal: float, before: Value | None, kind: Kind) -
     return None
 
 
-def _of_kind(goal: float, kind: Kind) -> float:
-    return float(goal) if kind is Kind.DOUBLE else goal
+def _in_range(number: int) -> int | None:
+    return number if INT_MIN <= number <= INT_MAX else None
 
 
 def _step(goal: float, before: Value | None, kind: Kind) -> float:
@@ -101,8 +101,7 @@ def _digits(value: float) -> int:
 def _rounded(value: float, step: float, way: int, kind: Kind) -> float | None:
     """A value as it can be written, rounded to the side that is wanted."""
     if kind is Kind.INT:
-        found = math.ceil(value) if way > 0 else math.floor(value)
-        return found if INT_MIN <= found <= INT_MAX else None
+        return _in_range(math.ceil(value) if way > 0 else math.floor(value))
     digits = max(0, round(-math.log10(step)))
     scale = 10.0**digits
     number = value * scale

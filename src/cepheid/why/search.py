@@ -19,7 +19,7 @@ from cepheid.algebra import Rule
 from cepheid.errors import CepheidError
 from cepheid.events import CompositeEvent, Event
 from cepheid.why.attempts import Aim, Attempt, Test
-from cepheid.why.changes import Change, Move, SetValue, parts_of, together
+from cepheid.why.changes import Add, Change, Move, SetValue, parts_of, together
 from cepheid.why.story import Setting, Story
 
 STORIES = 240
@@ -257,7 +257,13 @@ def _first_failing(attempt: Attempt) -> Test | None:
 
 
 def _undoes(changes: tuple[Change, ...], change: Change) -> bool:
-    """Whether a change is about what was changed already; a value may be corrected once."""
+    """Whether a change is about what was changed already.
+
+    A value may be corrected once, and those of an added event at will, but not its time.
+    """
+    added = [p.event for one in changes for p in parts_of(one) if isinstance(p, Add)]
+    if any(isinstance(part, Move) and part.event in added for part in parts_of(change)):
+        return True
     done = Counter(
         _subject(part, part.follow(part.event))
         for part in (one for other in changes for one in parts_of(other))

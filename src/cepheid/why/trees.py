@@ -42,6 +42,8 @@ BEAM = 8
 """How many partial attempts are followed at a time."""
 ATTEMPTS = 8
 """How many attempts are told."""
+UNREACHED_COST = 0.6
+"""What each component counts for that could not even be looked for."""
 UNBEGUN_COST = 1.0
 """What an attempt without a terminator counts for more: it has not begun."""
 
@@ -229,7 +231,13 @@ class TreeView(LackTests, NegationTests, WholeTests):
             outside = not inside(event, low, high)
             return aim.distance([event]), failing + outside, past(event, low, high)
 
-        fitting = [event for event in self.world.history if of_type(event, component.predicate)]
+        # No event comes before itself, however it were changed.
+        above = [id(bound[label][0]) for label in self._ancestors[component.label]]
+        fitting = [
+            event
+            for event in self.world.history
+            if of_type(event, component.predicate) and id(event) not in above
+        ]
         return sorted(fitting, key=unlikely)[:LIKELY]
 
     def _crowd(self, event: Event, bound: Bound) -> float:
@@ -245,7 +253,8 @@ class TreeView(LackTests, NegationTests, WholeTests):
             repairs = (self._ticked(every, aim),)
         else:
             repairs = tuple(self._added(root, {}, self._ends(aim)))
-        return Attempt((), (self._missing(root, repairs, ""),), UNBEGUN_COST)
+        to_come = UNBEGUN_COST + UNREACHED_COST * (len(self.tree.components) - 1)
+        return Attempt((), (self._missing(root, repairs, ""),), to_come)
 
     def _ticked(self, every: int, aim: Aim) -> Change:
         """Time goes on to the next tick; periodic timers tick from the first event on."""
@@ -265,7 +274,11 @@ class TreeView(LackTests, NegationTests, WholeTests):
 
     def _attempt(self, bound: Bound, aim: Aim) -> Attempt:
         tests = self.tests(bound, aim)
-        return Attempt(tuple(self._places(bound, told=False)), tuple(tests))
+        lacking = sum(test.check.kind == "missing" for test in tests)
+        unreached = len(self.tree.components) - len(bound) - lacking
+        return Attempt(
+            tuple(self._places(bound, told=False)), tuple(tests), UNREACHED_COST * unreached
+        )
 
     # --- tests ---------------------------------------------------------------
 
