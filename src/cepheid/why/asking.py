@@ -170,6 +170,11 @@ def _aim(rules: Sequence[Rule], given: Given, around: object) -> Aim:
             "hint: a time has the form of the events' own times"
         )
     event = given.event(around)
+    if event not in given.near(event.start, event.end, Near(frozenset([event.type]), given.count)):
+        raise EventError(
+            f"around must be one of the events; got {given.words.event(event)}"
+            "\n\nhint: give the event as it stands in the list"
+        )
     taken = {type_ for rule in rules for type_ in taken_types(rule)}
     # An event that no match can be made of stands for its time.
     return Aim(event=event, reach=reach) if event.type in taken else Aim(event.end, reach=reach)

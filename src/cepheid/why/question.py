@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from cepheid.algebra import Rule, Tree, input_types
-from cepheid.errors import EventError
 from cepheid.events import CompositeEvent, Event
 from cepheid.why.attempts import Aim, Attempt
 from cepheid.why.changes import Arrive, Change, parts_of
@@ -46,8 +45,6 @@ class Question:
     def answer(self) -> WhyNot:
         """How far the rule came, what failed, and the nearest change."""
         events, until, note = self._events()
-        if self.aim.event is not None and self.aim.event not in events:
-            raise _not_there(self.aim.event, self.setting)
         kept, late = in_time(events, self.delay) if self.delay is not None else (events, [])
         late += [Late(event, None, None) for event in self.late]
         story = Story(self.setting, kept, until)
@@ -160,16 +157,9 @@ class Question:
         key = key_with(self.setting.rules, anchor)
         near = given.near(low, high, Near(types, WHY_NOT_LIMIT, key))
         if self.aim.event is not None and self.aim.event not in near:
-            near.append(self._itself(self.aim.event))
+            near.append(self.aim.event)
         until = min(max(given.end, self.until or given.end), high)
         return near, until, f"looked at the {len(near)} events around {given.words.time(time)}"
-
-    def _itself(self, event: Event) -> Event:
-        """The event that is asked about, which must be one of those that are given."""
-        wish = Near(frozenset([event.type]), self.given.count)
-        if event not in self.given.near(event.end, event.end, wish):
-            raise _not_there(event, self.setting)
-        return event
 
     def _furthest(self) -> tuple[list[Event], int | None, str]:
         """The stretch of a long list in which the rule came furthest."""
@@ -201,13 +191,6 @@ def _ending(rule: Rule) -> frozenset[str]:
     if isinstance(rule.pattern, Tree):
         return frozenset(rule.pattern.terminator.predicate.types)
     return frozenset(input_types(rule))
-
-
-def _not_there(event: Event, setting: Setting) -> EventError:
-    return EventError(
-        f"around must be one of the events; got {setting.words.event(event)}"
-        "\n\nhint: give the event as it stands in the list"
-    )
 
 
 def _attempt_for(
