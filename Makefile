@@ -19,7 +19,7 @@ PARTS ?= papers queue spark peers plots document
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help java demo test test-long test-kill test-cluster bench bench-quick bench-spark bench-peers bench-ready lint format lock clean
+.PHONY: help java demo test test-long test-kill test-cluster bench bench-quick bench-spark bench-peers bench-ready docs lint format lock clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -62,6 +62,10 @@ bench-ready: $(READY)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check \
 		--require-hashes -r requirements/bench.lock
 	@$(BIN)/python -m cepheid.kernel.ready
+
+docs: $(READY) ## Build the site of docs/ into build/site
+	@$(BIN)/mkdocs build --strict --quiet
+	@echo "Built build/site/index.html"
 
 lint: $(READY) ## Check format, lint and types
 	@$(BIN)/ruff format --check

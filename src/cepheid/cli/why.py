@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -91,12 +92,23 @@ def _asked(options: argparse.Namespace, rules: Rules) -> int:
             options.rule, events, around=around, unit=unit, until=until, delay=options.delay
         )
     else:
-        found = rules.detect(events, unit=unit, until=until)
+        found = _found(rules, given, until, lambda: rules.detect(events, unit=unit, until=until))
         if options.id is None and options.match is None:
             return _list(found, given, options.format)
         told = rules.why(events, _chosen(options, _ids(found)), unit=unit, until=until)
     _print(told, options.format)
     return DONE
+
+
+def _found(rules: Rules, given: Given, until: Any, detect: Callable[[], Any]) -> Any:  # noqa: ANN401
+    """What the rules find: in few events by the oracle, which has nothing to compile first."""
+    from cepheid.oracle import evaluate
+    from cepheid.why.asking import WHY_LIMIT
+
+    if given.count > WHY_LIMIT:
+        return detect()
+    end = None if until is None else given.time(until)
+    return list(evaluate(rules.rules, given.all(), schema=rules.schema, until=end).events)
 
 
 def _ids(found: Any) -> list[str]:  # noqa: ANN401 (a list, or a table of Arrow)
