@@ -975,3 +975,33 @@ def test_what_is_refused_is_told_with_what_was_found() -> None:
         engine.push_batch(events)
     assert caught.value.found == told
     assert len(told) == 3
+
+
+STRATEGIES = {
+    "tree": ("sase", "QUERY Tree EVENT SEQ(A x, !(C n)) WHERE [k] WITHIN 10 s"),
+    "run": ("laipl", "Rule Run\nDefine Run(v: Double)\nFrom B\nWhere Each(B.v) > 5 Within(10 s)"),
+    "collection": (
+        "laipl",
+        "Rule Some\nDefine Some(v: Double)\nFrom B\nWhere Count(B) >= 2 Within(10 s)",
+    ),
+    "detector": ("core", "define Late as ([a: A], [T1 in {T1, C}]) T1 = 10s"),
+}
+
+
+@pytest.mark.parametrize("one", STRATEGIES)
+@pytest.mark.parametrize("other", STRATEGIES)
+def test_rules_of_two_strategies_wait_for_time_side_by_side(one: str, other: str) -> None:
+    both = [
+        cepheid.load(STRATEGIES[name][1], language=STRATEGIES[name][0]) for name in {one, other}
+    ]
+    rules = Rules(tuple(rule for loaded in both for rule in loaded))
+    given = [
+        Event("A", 1 * SECOND, 1 * SECOND, {"k": "x"}),
+        Event("B", 2 * SECOND, 2 * SECOND, {"k": "x", "v": 7}),
+        Event("B", 3 * SECOND, 3 * SECOND, {"k": "x", "v": 8}),
+    ]
+    engine = rules.engine()
+    found = [*engine.push_batch(given), *engine.advance(60 * SECOND)]
+    expected = evaluate(list(rules), given, until=60 * SECOND).events
+    assert len(expected) >= len(both)
+    assert contents(expected) == contents(found)

@@ -198,7 +198,12 @@ def due_detectors(m: Ints) -> int:
 
 @compiled
 def fire_detectors(m: Ints, now: int) -> None:
-    """Let every branch with a timer that is due take one step; what it sets fires later."""
+    """Let every branch with a timer that is due take one step; what it sets fires later.
+
+    Where no branch waits for one, it may be that there is no detector at all.
+    """
+    if due_detectors(m) > now:
+        return
     _begin(m, NONE)
     set_size(m, DUE_BRANCH, 0)
     while size(m, HEAP) > 0 and ints(m, HEAP)[0] <= now:
