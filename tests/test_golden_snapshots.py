@@ -17,7 +17,7 @@ from cepheid.oracle import evaluate
 from cepheid.rules import Rules
 from cepheid.testing import difference
 
-FOLDER = Path(__file__).parent / "golden" / "snapshots"
+FOLDER = Path(__file__).parent / "snapshots"
 TEXTS = {
     "tesla": """
 Rule Fire
