@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from html import escape
 from importlib import resources
 from string import Template
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from cepheid.algebra import Rule
 from cepheid.automaton import compile_rule, draw_svg
@@ -23,6 +23,7 @@ from cepheid.pictures.axis import moment
 from cepheid.pictures.drawn import Drawn, Scene, choose
 from cepheid.pictures.payload import payload
 from cepheid.pictures.picture import Page
+from cepheid.pictures.reasons import Reasons
 
 if TYPE_CHECKING:
     from cepheid.pictures.matches import Matches
@@ -50,13 +51,19 @@ def make_report(
         policy=escape(_policy(script)),
         style=_text("page.css"),
         script=script,
-        data=_json(payload(scene, drawn, found.rules.rules)),
+        data=_json(_data(found, scene, drawn)),
         summary=_summary(scene),
         sample=_sample(scene, drawn),
         counts=_counts(found),
         rules="\n".join(_rules(found)),
     )
     return Page(html, title or f"{noun} {names[:60]}")
+
+
+def _data(found: Matches, scene: Scene, drawn: Drawn) -> dict[str, Any]:
+    data = payload(scene, drawn, found.rules.rules)
+    data["matches"]["why"] = Reasons(found.rules, scene, drawn, found.trace.unit).all()
+    return data
 
 
 def _text(name: str) -> str:

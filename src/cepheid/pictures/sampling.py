@@ -28,6 +28,18 @@ def fair(strata: Ints, most: int) -> Ints:
     return np.sort(np.concatenate([chosen, rest[places]]))
 
 
+def turns(groups: Ints) -> Ints:
+    """All rows in an order in which every group has its turn again and again.
+
+    >>> turns(np.array([0, 0, 0, 1])).tolist()[:2] in ([0, 3], [1, 3], [2, 3])
+    True
+    """
+    if not len(groups):
+        return np.zeros(0, np.int64)
+    order = np.lexsort((_shuffled(len(groups)), groups))
+    return order[np.lexsort((groups[order], _ranks(groups[order])))]
+
+
 def _shuffled(count: int) -> Ints:
     """A number for each row that looks as if it came by chance."""
     found = np.arange(count, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)

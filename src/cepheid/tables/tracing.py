@@ -39,14 +39,19 @@ class Trace:
 
     events: Table
     found: Arrow
-    dates: bool
-    """Whether times are dates; else they are counts."""
+    unit: int | None
+    """What counts of time count, in microseconds; None where times are dates."""
     starts: Ints
     ends: Ints
     """When the composite events start and end, in microseconds."""
     offsets: Ints
     rows: Ints
     wholes: Ints
+
+    @property
+    def dates(self) -> bool:
+        """Whether times are dates; else they are counts."""
+        return self.unit is None
 
     @property
     def owners(self) -> Ints:
@@ -72,9 +77,9 @@ def trace(
     found = write(detection.results, detection.payload, form, cores)
     starts, ends, parts = _arranged(detection.results)
     rows = np.where(parts.origins < 0, -1, parts.origins)
-    dates = reading.times.type is not None
+    unit = reading.times.clock.unit if reading.times.type is None else None
     wholes = _wholes(found, rows)
-    return Trace(events, found, dates, starts, ends, parts.offsets, rows, wholes)
+    return Trace(events, found, unit, starts, ends, parts.offsets, rows, wholes)
 
 
 def _arranged(results: Results) -> tuple[Ints, Ints, Parts]:

@@ -54,23 +54,54 @@ function matchTold(at) {
   const values = valuesOf(matches.values, at);
   if (values.length) parts.push(made("h4", {}, "it says"), listed(values));
   parts.push(made("h4", {}, `made of ${number(matches.parts[at].length)} events`), constituents(at));
-  const bound = parametersOf(at);
-  if (bound.length) parts.push(made("h4", {}, "parameters"), listed(bound));
-  if (matches.why && matches.why[at]) parts.push(made("h4", {}, "why"), made("pre", {}, matches.why[at]));
+  parts.push(...(matches.why[at] ? reasons(matches.why[at]) : fewReasons(at)));
   parts.push(made("p", { class: "soft" }, `id ${matches.id[at]}`));
   return parts;
+}
+
+// What `cepheid why` tells of the match.
+function reasons({ parameters, checks, consumed }) {
+  const parts = [];
+  if (parameters.length) parts.push(made("h4", {}, "with"), made("ul", {}, ...parameters.map((text) => made("li", {}, text))));
+  const told = checks.map(([holds, text, found]) =>
+    made("li", {}, `${holds ? "✓" : "✗"} ${text}`, found ? made("span", { class: "soft" }, `: ${found}`) : ""),
+  );
+  if (told.length) parts.push(made("h4", {}, "it holds that"), made("ul", { class: "checks" }, ...told));
+  if (consumed.length) parts.push(made("h4", {}, "used up"), made("ul", {}, ...consumed.map((text) => made("li", {}, text))));
+  return parts;
+}
+
+function fewReasons(at) {
+  const parts = [], bound = parametersOf(at);
+  if (bound.length) parts.push(made("h4", {}, "parameters"), listed(bound));
+  const command = `cepheid why … --id ${matches.id[at].slice(0, 8)}`;
+  parts.push(made("h4", {}, "what was checked"), made("p", {}, "is told by ", made("code", {}, command)));
+  return parts;
+}
+
+// Where an event stands in the automaton and how it was chosen, in the order of the labels.
+function placesOf(at) {
+  const found = new Map();
+  for (const [label, state, chosen] of matches.why[at]?.places ?? []) {
+    if (!found.has(label)) found.set(label, []);
+    found.get(label).push([state ? `state ${state}` : "", chosen].filter(Boolean).join(", "));
+  }
+  return found;
 }
 
 const MOST = 200;
 
 function constituents(at) {
   const list = made("ol"), parts = matches.parts[at];
+  const places = placesOf(at);
   let before = null;
   for (const [label, type, ts, place, whole] of parts.slice(0, MOST)) {
     const name = label && label !== type ? `${label}: ${type}` : type;
     const gap = before === null ? "" : `, ${about(Math.abs(ts - before))} ${ts < before ? "before that" : "later"}`;
     const item = made("li", {}, made("b", {}, name), ` ${moment(ts)}`, made("span", { class: "soft" }, gap));
     if (place >= 0) item.append(made("br"), written(valuesOf(events.values, place)));
+    const told = places.get(label)?.shift();
+    if (told) item.append(made("br"), made("span", { class: "soft" }, told));
     if (whole >= 0) {
       item.append(" ", made("button", { type: "button", onclick: () => chooseMatch(whole) }, "its own events"));
     }
