@@ -135,34 +135,34 @@ def test_what_are_no_events_is_told(rules: cepheid.Rules) -> None:
         rules.matches(7)
 
 
-# --- lanes ------------------------------------------------------------------
+# --- tracks ------------------------------------------------------------------
 
 
-def test_lanes_are_the_values_of_what_parts_the_rules(matches: Matches) -> None:
-    lanes = matches.scene().lanes
-    assert (lanes.key, lanes.keys) == (("area",), 3)
-    areas = [lanes.names[lane] for lane in lanes.matches.tolist()]
+def test_tracks_are_the_values_of_what_parts_the_rules(matches: Matches) -> None:
+    tracks = matches.scene().tracks
+    assert (tracks.key, tracks.keys) == (("area",), 3)
+    areas = [tracks.names[track] for track in tracks.matches.tolist()]
     assert areas == matches.table["area"].to_pylist()
 
 
-def test_lanes_of_another_key(matches: Matches) -> None:
-    lanes = matches.scene("value").lanes
-    assert lanes.names[-1] == "no key"
+def test_tracks_of_another_key(matches: Matches) -> None:
+    tracks = matches.scene("value").tracks
+    assert tracks.names[-1] == "no key"
     with pytest.raises(PictureError, match="did you mean area"):
         matches.scene("arae")
 
 
-def test_keys_without_a_lane_of_their_own_share_one(rules: cepheid.Rules) -> None:
+def test_keys_without_a_track_of_their_own_share_one(rules: cepheid.Rules) -> None:
     found = rules.matches(history(hours=2, areas=30))
-    lanes = found.scene(lanes=4).lanes
-    assert lanes.names[-1] == "26 other keys"
-    assert np.bincount(lanes.events).tolist() == [10, 10, 10, 10, 260]
+    tracks = found.scene(tracks=4).tracks
+    assert tracks.names[-1] == "26 other keys"
+    assert np.bincount(tracks.events).tolist() == [10, 10, 10, 10, 260]
 
 
-def test_rules_without_a_key_have_one_lane() -> None:
+def test_rules_without_a_key_have_one_track() -> None:
     rules = cepheid.load("QUERY Q EVENT SEQ(A x, B y) WITHIN 9 s", language="sase")
-    lanes = rules.matches(cepheid.parse_events("A@1(k=1) B@2(k=2)")).scene().lanes
-    assert (lanes.key, lanes.names) == ((), ("all events",))
+    tracks = rules.matches(cepheid.parse_events("A@1(k=1) B@2(k=2)")).scene().tracks
+    assert (tracks.key, tracks.names) == ((), ("all events",))
 
 
 # --- what is drawn, what is counted -----------------------------------------
@@ -317,7 +317,7 @@ def test_hostile_events_stay_text_in_the_page() -> None:
     assert "alert(1)</script>" not in page.html
     data = payload_of(page)
     assert set(data["matches"]["values"]["text"]) == set(HOSTILE)
-    assert set(data["lanes"]) == set(HOSTILE)
+    assert set(data["tracks"]) == set(HOSTILE)
 
 
 def test_hostile_events_stay_text_in_the_timeline() -> None:

@@ -90,7 +90,7 @@ def is_painted(tab: Tab, name: str) -> bool:
 def test_everything_is_in_view_at_first(shown: Tab, matches: Matches) -> None:
     assert in_view(shown) == (len(matches), 150)
     assert is_painted(shown, "counts")
-    assert is_painted(shown, "lanes")
+    assert is_painted(shown, "tracks")
 
 
 def test_zoom_keeps_exact_counts_of_what_is_in_view(shown: Tab, matches: Matches) -> None:
@@ -105,7 +105,7 @@ def test_zoom_keeps_exact_counts_of_what_is_in_view(shown: Tab, matches: Matches
 
 
 def test_keyboard_does_what_the_mouse_does(shown: Tab, matches: Matches) -> None:
-    shown.run("document.getElementById('lanes').focus()")
+    shown.run("document.getElementById('tracks').focus()")
     shown.press("+")
     assert in_view(shown)[1] < 150
     shown.press("0")
@@ -120,7 +120,7 @@ def test_keyboard_does_what_the_mouse_does(shown: Tab, matches: Matches) -> None
 
 
 def test_wheel_with_control_zooms_and_drag_moves(shown: Tab) -> None:
-    left, top, width, _ = place(shown, "lanes")
+    left, top, width, _ = place(shown, "tracks")
     wheel = {"deltaX": 0, "deltaY": -240, "modifiers": 2}
     shown.mouse("mouseWheel", left + width / 2, top + 30, **wheel)
     shown.settle()
@@ -138,7 +138,7 @@ def test_drag_over_the_counts_looks_closer(shown: Tab) -> None:
 
 
 def test_click_on_what_the_mouse_points_at_explains_it(shown: Tab) -> None:
-    left, top, width, height = place(shown, "lanes")
+    left, top, width, height = place(shown, "tracks")
     found = set()
     for y in range(4, int(min(height, 90)), 5):
         for x in range(60, int(width) // 2, 23):

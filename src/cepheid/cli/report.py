@@ -17,7 +17,7 @@ REPORT_HELP = """\
 examples:
   cepheid report fire.tesla --events events.csv                       writes report.html
   cepheid report rules/ --events 2026/ --output july.html             a folder of files
-  cepheid report rules/ --events e.jsonl --unit ms --key area         lanes by an attribute
+  cepheid report rules/ --events e.jsonl --unit ms --key area         tracks by an attribute
   cepheid report                                                      what cepheid.yml says
 
 The page needs no network and no other file. Every event and match is counted; of many, a fair
@@ -42,7 +42,7 @@ def add_report(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     )
     command.add_argument("--title", help="what the page is called (the rules)")
     command.add_argument(
-        "--key", metavar="ATTRIBUTE", help="a lane for each value of this (what parts the rules)"
+        "--key", metavar="ATTRIBUTE", help="a track for each value of this (what parts the rules)"
     )
     command.add_argument("--until", metavar="TIME", help="let time go on to this after the last")
     command.add_argument(

@@ -1,4 +1,4 @@
-"""Counting: how many events and matches there are in each stretch of time, lane by lane.
+"""Counting: how many events and matches there are in each stretch of time, track by track.
 
 Every event and every match is counted, whatever is drawn.
 """
@@ -42,21 +42,21 @@ def step_for(span: int, most: int) -> int:
 
 @dataclass(frozen=True)
 class Marks:
-    """Events or matches as columns: when, in which lane, and of which series."""
+    """Events or matches as columns: when, in which track, and of which series."""
 
     times: Ints
-    lanes: Ints
+    tracks: Ints
     series: Ints
 
 
 @dataclass(frozen=True)
 class Counts:
-    """Counts by stretch of time, lane and series; those that are zero are left out."""
+    """Counts by stretch of time, track and series; those that are zero are left out."""
 
     size: int
     """How long a stretch is, in microseconds; the first one begins at 0."""
     stretches: Ints
-    lanes: Ints
+    tracks: Ints
     series: Ints
     counts: Ints
 
@@ -65,12 +65,12 @@ def count(marks: Marks, size: int) -> Counts:
     """Count marks by stretches of a size."""
     stretches = marks.times // size
     low = int(stretches.min(initial=0))
-    wide, deep = int(marks.lanes.max(initial=0)) + 1, int(marks.series.max(initial=0)) + 1
-    codes = ((stretches - low) * wide + marks.lanes) * deep + marks.series
+    wide, deep = int(marks.tracks.max(initial=0)) + 1, int(marks.series.max(initial=0)) + 1
+    codes = ((stretches - low) * wide + marks.tracks) * deep + marks.series
     cells, counts = np.unique(codes, return_counts=True)
     rest, series = np.divmod(cells, deep)
-    found, lanes = np.divmod(rest, wide)
-    return Counts(size, found + low, lanes, series, counts)
+    found, tracks = np.divmod(rest, wide)
+    return Counts(size, found + low, tracks, series, counts)
 
 
 def count_all(groups: list[Marks], span: int) -> list[Counts]:

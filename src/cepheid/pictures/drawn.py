@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from cepheid.pictures.counting import Marks, step_for
-from cepheid.pictures.lanes import Lanes
 from cepheid.pictures.sampling import fair
+from cepheid.pictures.tracks import Tracks
 from cepheid.tables.arrow import Array, Arrow, Ints, codes, pa
 from cepheid.tables.tracing import Trace
 
@@ -48,10 +48,10 @@ class Series:
 
 @dataclass(frozen=True)
 class Scene:
-    """Everything a picture is made from: what happened, in which lanes, of which series."""
+    """Everything a picture is made from: what happened, in which tracks, of which series."""
 
     trace: Trace
-    lanes: Lanes
+    tracks: Tracks
     types: Series
     rules: Series
     begins: Ints
@@ -72,12 +72,12 @@ class Scene:
     @property
     def event_marks(self) -> Marks:
         """All events."""
-        return Marks(self.trace.events.ends, self.lanes.events, self.types.of)
+        return Marks(self.trace.events.ends, self.tracks.events, self.types.of)
 
     @property
     def match_marks(self) -> Marks:
         """All matches."""
-        return Marks(self.trace.ends, self.lanes.matches, self.rules.of)
+        return Marks(self.trace.ends, self.tracks.matches, self.rules.of)
 
 
 @dataclass(frozen=True)
@@ -129,12 +129,12 @@ def choose(scene: Scene, *, events: int, matches: int) -> Drawn:
 
 
 def _strata(marks: Marks, grain: int) -> Ints:
-    """Series, lane and stretch of time as one number."""
-    wide = int(marks.lanes.max(initial=0)) + 1
+    """Series, track and stretch of time as one number."""
+    wide = int(marks.tracks.max(initial=0)) + 1
     long = int((marks.times // grain).max(initial=0)) + 1
     low = min(0, int((marks.times // grain).min(initial=0)))
     stretches = marks.times // grain - low
-    return (marks.series * wide + marks.lanes) * (long - low) + stretches
+    return (marks.series * wide + marks.tracks) * (long - low) + stretches
 
 
 def _matches(scene: Scene, most: int, grain: int) -> Ints:
@@ -160,8 +160,8 @@ def _with_inner(trace: Trace, chosen: Ints) -> Ints:
     return chosen
 
 
-def stacked(begins: Ints, ends: Ints, lanes: Ints, gap: int, most: int) -> Ints:
-    """The level of each match that is drawn, so that those of one lane do not lie on each other.
+def stacked(begins: Ints, ends: Ints, tracks: Ints, gap: int, most: int) -> Ints:
+    """The level of each match that is drawn, so that those of one track do not lie on each other.
 
     >>> one = np.zeros(3, np.int64)
     >>> stacked(np.array([0, 5, 20]), np.array([10, 15, 30]), one, 1, 4).tolist()
@@ -170,8 +170,8 @@ def stacked(begins: Ints, ends: Ints, lanes: Ints, gap: int, most: int) -> Ints:
     free: dict[tuple[int, int], int] = {}
     levels = np.zeros(len(begins), np.int64)
     for at in np.lexsort((ends, begins)).tolist():
-        lane, begin = int(lanes[at]), int(begins[at])
-        level = next((n for n in range(most) if free.get((lane, n), begin) <= begin), most - 1)
-        free[lane, level] = max(free.get((lane, level), begin), int(ends[at]) + gap)
+        track, begin = int(tracks[at]), int(begins[at])
+        level = next((n for n in range(most) if free.get((track, n), begin) <= begin), most - 1)
+        free[track, level] = max(free.get((track, level), begin), int(ends[at]) + gap)
         levels[at] = level
     return levels

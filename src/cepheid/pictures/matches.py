@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from cepheid.errors import EventError, PictureError
 from cepheid.pictures.drawn import Scene, Series, begins_of, column_of
-from cepheid.pictures.lanes import checked_key, key_of, lanes_of
 from cepheid.pictures.picture import Page, Picture
+from cepheid.pictures.tracks import checked_key, key_of, tracks_of
 from cepheid.tables.arrow import Arrow, pc
 from cepheid.tables.frames import is_table
 from cepheid.tables.tracing import Trace, reading_of, trace
@@ -67,30 +67,30 @@ class Matches:
         counted = {one["values"]: one["counts"] for one in found.to_pylist()}
         return {rule.name: counted.get(rule.name, 0) for rule in self.rules}
 
-    def scene(self, key: str | None = None, lanes: int = 40) -> Scene:
-        """What pictures are made from: events and matches by lane and series."""
+    def scene(self, key: str | None = None, tracks: int = 40) -> Scene:
+        """What pictures are made from: events and matches by track and series."""
         events = self.trace.events
         names = key_of(self.rules, events) if key is None else checked_key(key, events)
         return Scene(
             self.trace,
-            lanes_of(self.trace, names, lanes),
+            tracks_of(self.trace, names, tracks),
             Series.by(events.types, _TYPES, "types"),
             Series.by(column_of(self.table, "rule"), _RULES, "rules", [r.name for r in self.rules]),
             begins_of(self.trace),
         )
 
     def timeline(
-        self, *, key: str | None = None, events: int = 1500, matches: int = 300, lanes: int = 16
+        self, *, key: str | None = None, events: int = 1500, matches: int = 300, tracks: int = 16
     ) -> Picture:
-        """A picture of events and matches over time, one lane for each key.
+        """A picture of events and matches over time, one track for each key.
 
         The `key` is an attribute; unless told, the one by which most rules part events. About so
-        many `events` and `matches` are drawn, in so many `lanes`; the picture says of how many.
+        many `events` and `matches` are drawn, in so many `tracks`; the picture says of how many.
         """
         from cepheid.pictures.timeline import draw_timeline
 
-        _check_amounts(events=events, matches=matches, lanes=lanes)
-        scene = self.scene(key, lanes)
+        _check_amounts(events=events, matches=matches, tracks=tracks)
+        scene = self.scene(key, tracks)
         return Picture(draw_timeline(scene, events=events, matches=matches), repr(self))
 
     def report(

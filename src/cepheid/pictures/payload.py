@@ -26,9 +26,9 @@ def payload(scene: Scene, drawn: Drawn, rules: Sequence[Rule]) -> dict[str, Any]
         "begin": scene.begin,
         "end": scene.end,
         "dates": trace.dates,
-        "key": scene.lanes.title,
-        "keys": scene.lanes.keys,
-        "lanes": list(scene.lanes.names),
+        "key": scene.tracks.title,
+        "keys": scene.tracks.keys,
+        "tracks": list(scene.tracks.names),
         "types": _series(scene.types.names, scene.types.counts),
         "rules": _series(scene.rules.names, scene.rules.counts),
         "parameters": {rule.name: _parameters(rule) for rule in rules},
@@ -62,7 +62,7 @@ def _parameters(rule: Rule) -> list[list[str]]:
 def _counts(counts: Counts, begin: int) -> dict[str, list[int]]:
     return {
         "at": (counts.stretches - begin // counts.size).tolist(),
-        "lane": counts.lanes.tolist(),
+        "track": counts.tracks.tolist(),
         "series": counts.series.tolist(),
         "count": counts.counts.tolist(),
     }
@@ -81,7 +81,7 @@ def _events(scene: Scene, drawn: Drawn) -> dict[str, Any]:
         "start": (events.starts[rows] - scene.begin).tolist(),
         "type": table.types.cast(pa.string()).to_pylist(),
         "series": scene.types.of[rows].tolist(),
-        "lane": scene.lanes.events[rows].tolist(),
+        "track": scene.tracks.events[rows].tolist(),
         "values": columns,
     }
 
@@ -89,7 +89,7 @@ def _events(scene: Scene, drawn: Drawn) -> dict[str, Any]:
 def _matches(scene: Scene, drawn: Drawn) -> dict[str, Any]:
     trace, rows = scene.trace, drawn.matches
     found = trace.found.take(pa.array(rows))
-    begins, ends, lanes = scene.begins[rows], trace.ends[rows], scene.lanes.matches[rows]
+    begins, ends, tracks = scene.begins[rows], trace.ends[rows], scene.tracks.matches[rows]
     return {
         "id": column_of(found, "id").to_pylist(),
         "type": column_of(found, "type").to_pylist(),
@@ -97,7 +97,7 @@ def _matches(scene: Scene, drawn: Drawn) -> dict[str, Any]:
         "ts": (ends - scene.begin).tolist(),
         "begin": (begins - scene.begin).tolist(),
         "series": scene.rules.of[rows].tolist(),
-        "lane": lanes.tolist(),
+        "track": tracks.tolist(),
         "values": {
             name: _plain(column_of(found, name)) for name in found.column_names if name not in OWN
         },

@@ -99,7 +99,9 @@ def _summary(scene: Scene) -> str:
         return "There are no events."
     begin, end = (moment(at, dates=trace.dates) for at in (scene.begin, scene.end))
     keys = (
-        f", {scene.lanes.keys:,} values of {escape(scene.lanes.title)}" if scene.lanes.key else ""
+        f", {scene.tracks.keys:,} values of {escape(scene.tracks.title)}"
+        if scene.tracks.key
+        else ""
     )
     return (
         f"<b>{matches:,}</b> {'match' if matches == 1 else 'matches'} in <b>{events:,}</b> "

@@ -1,4 +1,4 @@
-"""The timeline as an SVG that stands alone: events and matches over time, one lane for each key.
+"""The timeline as an SVG that stands alone: events and matches over time, one track for each key.
 
 It has a background of its own, so that it reads on light and dark pages.
 """
@@ -31,7 +31,7 @@ COLOURS = (
 _RULE = "#d9d4c7"
 _WIDTH, _MARGIN, _BAR, _BAND = 960.0, 16.0, 7.0, 24.0
 _LEVELS = 4
-"""How many matches lie above each other in a lane before they cover each other."""
+"""How many matches lie above each other in a track before they cover each other."""
 _LABEL, _SMALL = 12.5, 11.0
 
 
@@ -41,8 +41,8 @@ def colour(at: int) -> str:
 
 
 @dataclass
-class _Lane:
-    """A lane: its name, and where its parts are."""
+class _Track:
+    """A track: its name, and where its parts are."""
 
     name: str
     top: float
@@ -55,7 +55,7 @@ class _Lane:
 
     @property
     def bottom(self) -> float:
-        """Where the next lane begins."""
+        """Where the next track begins."""
         return self.floor + _BAND
 
 
@@ -70,27 +70,27 @@ class _Timeline:
     def __init__(self, scene: Scene, drawn: Drawn) -> None:
         self.scene, self.drawn, self.pen = scene, drawn, Pen()
         self.levels = self._levels()
-        self.left = _MARGIN + min(150.0, max(width(n, _LABEL) for n in scene.lanes.names)) + 12
+        self.left = _MARGIN + min(150.0, max(width(n, _LABEL) for n in scene.tracks.names)) + 12
         self.right = _WIDTH - _MARGIN - 8
         self.span = max(1, scene.end - scene.begin)
 
     def _levels(self) -> Ints:
         scene, rows = self.scene, self.drawn.matches
         gap = max(1, (scene.end - scene.begin) // 100)
-        lanes = scene.lanes.matches[rows]
-        return stacked(scene.begins[rows], scene.trace.ends[rows], lanes, gap, _LEVELS)
+        tracks = scene.tracks.matches[rows]
+        return stacked(scene.begins[rows], scene.trace.ends[rows], tracks, gap, _LEVELS)
 
     def draw(self) -> str:
         top = self._draw_head()
-        lanes = self._arranged(top)
-        bottom = lanes[-1].bottom
+        tracks = self._arranged(top)
+        bottom = tracks[-1].bottom
         paper = Pen()
         paper.box(0, 0, _WIDTH, bottom + 34, rx=10, fill=PAPER)
         self._draw_axis(top, bottom)
-        for lane in lanes:
-            self._draw_lane(lane)
-        self._draw_matches(lanes)
-        self._draw_events(lanes)
+        for track in tracks:
+            self._draw_track(track)
+        self._draw_matches(tracks)
+        self._draw_events(tracks)
         size = f'viewBox="0 0 {number(_WIDTH)} {number(bottom + 34)}" width="{number(_WIDTH)}"'
         head = f'<svg xmlns="http://www.w3.org/2000/svg" {size} height="{number(bottom + 34)}"'
         title = Pen()
@@ -113,7 +113,7 @@ class _Timeline:
         )
 
     def _draw_head(self) -> float:
-        """What is drawn, and what the colours mean; the result is where lanes begin."""
+        """What is drawn, and what the colours mean; the result is where tracks begin."""
         self.pen.text(_MARGIN, 26, self._told(), INK, _LABEL, font_weight="600")
         x, y = _MARGIN, 48.0
         keys = [(name, at, True) for at, name in enumerate(self.scene.rules.names)]
@@ -130,14 +130,14 @@ class _Timeline:
             x += wide
         return y + 14
 
-    def _arranged(self, top: float) -> list[_Lane]:
-        lanes = []
-        of = self.scene.lanes.matches[self.drawn.matches]
-        for at, name in enumerate(self.scene.lanes.names):
+    def _arranged(self, top: float) -> list[_Track]:
+        tracks = []
+        of = self.scene.tracks.matches[self.drawn.matches]
+        for at, name in enumerate(self.scene.tracks.names):
             own = self.levels[of == at]
-            lanes.append(_Lane(name, top, int(own.max(initial=-1)) + 1))
-            top = lanes[-1].bottom
-        return lanes
+            tracks.append(_Track(name, top, int(own.max(initial=-1)) + 1))
+            top = tracks[-1].bottom
+        return tracks
 
     def _draw_axis(self, top: float, bottom: float) -> None:
         scene = self.scene
@@ -150,30 +150,30 @@ class _Timeline:
             place = min(max(x, self.left + half - 8), _WIDTH - half - 8)
             self.pen.text(place, bottom + 18, text, SOFT, _SMALL, text_anchor="middle")
 
-    def _draw_lane(self, lane: _Lane) -> None:
+    def _draw_track(self, track: _Track) -> None:
         self.pen.line(
-            f"M{number(_MARGIN)} {number(lane.bottom)}H{number(_WIDTH - _MARGIN)}", _RULE, thick=1
+            f"M{number(_MARGIN)} {number(track.bottom)}H{number(_WIDTH - _MARGIN)}", _RULE, thick=1
         )
-        name = lane.name
+        name = track.name
         while width(name, _LABEL) > 150 and len(name) > 4:
             name = name[:-2].rstrip("…") + "…"
-        self.pen.text(_MARGIN, (lane.top + lane.bottom) / 2 + 4, name, INK, _LABEL)
+        self.pen.text(_MARGIN, (track.top + track.bottom) / 2 + 4, name, INK, _LABEL)
 
-    def _draw_matches(self, lanes: list[_Lane]) -> None:
+    def _draw_matches(self, tracks: list[_Track]) -> None:
         scene = self.scene
         for row, level in zip(self.drawn.matches.tolist(), self.levels.tolist(), strict=True):
-            lane = lanes[scene.lanes.matches[row]]
+            track = tracks[scene.tracks.matches[row]]
             left, right = self._x(scene.begins[row]), self._x(scene.trace.ends[row])
-            y = lane.floor - (level + 1) * (_BAR + 2)
+            y = track.floor - (level + 1) * (_BAR + 2)
             hue, long = colour(int(scene.rules.of[row])), max(5.0, right - left + 4)
             self.pen.box(left - 2, y, long, _BAR, rx=3, fill=hue, fill_opacity="0.85")
 
-    def _draw_events(self, lanes: list[_Lane]) -> None:
+    def _draw_events(self, tracks: list[_Track]) -> None:
         """Points, each type at one of three heights; what lasts is a line."""
         events = self.scene.trace.events
         for row in self.drawn.events.tolist():
-            lane, type_ = lanes[self.scene.lanes.events[row]], int(self.scene.types.of[row])
-            y, hue = lane.floor + 5 + 6 * (type_ % 3), colour(self._hue(type_))
+            track, type_ = tracks[self.scene.tracks.events[row]], int(self.scene.types.of[row])
+            y, hue = track.floor + 5 + 6 * (type_ % 3), colour(self._hue(type_))
             x, start = self._x(events.ends[row]), self._x(events.starts[row])
             if start < x:
                 self.pen.line(f"M{number(start)} {number(y)}H{number(x)}", hue, thick=2)

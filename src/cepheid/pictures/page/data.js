@@ -7,7 +7,7 @@ const state = {
   to: span,
   rules: new Set(data.rules.keys()),
   types: new Set(data.types.keys()),
-  lane: -1,
+  track: -1,
   match: -1,
   event: -1,
 };
@@ -35,9 +35,9 @@ function leavesOf(match, found = new Set(), seen = new Set()) {
   return found;
 }
 
-const laneShown = (lane) => state.lane < 0 || state.lane === lane;
-const matchShown = (at) => state.rules.has(matches.series[at]) && laneShown(matches.lane[at]);
-const eventShown = (at) => state.types.has(events.series[at]) && laneShown(events.lane[at]);
+const trackShown = (track) => state.track < 0 || state.track === track;
+const matchShown = (at) => state.rules.has(matches.series[at]) && trackShown(matches.track[at]);
+const eventShown = (at) => state.types.has(events.series[at]) && trackShown(events.track[at]);
 const matchInView = (at) => matches.ts[at] >= state.from && matches.begin[at] <= state.to;
 
 function lookAt(from, to) {
@@ -84,7 +84,7 @@ function counted(cells, wanted, group) {
   const first = Math.floor((data.begin + state.from) / size), last = Math.floor((data.begin + state.to) / size);
   for (let i = 0; i < cells.at.length; i++) {
     const at = base + cells.at[i];
-    if (at < first || at > last || !wanted.has(cells.series[i]) || !laneShown(cells.lane[i])) continue;
+    if (at < first || at > last || !wanted.has(cells.series[i]) || !trackShown(cells.track[i])) continue;
     const bar = Math.floor(at / group);
     if (!bars.has(bar)) bars.set(bar, new Map());
     const own = bars.get(bar);

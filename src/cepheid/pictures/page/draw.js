@@ -1,6 +1,6 @@
-// Drawing: the counts and the lanes, on two canvases that share the axis of time.
+// Drawing: the counts and the tracks, on two canvases that share the axis of time.
 
-const countsCanvas = document.getElementById("counts"), lanesCanvas = document.getElementById("lanes");
+const countsCanvas = document.getElementById("counts"), tracksCanvas = document.getElementById("tracks");
 const RIGHT = 14, BAR = 8, LEVEL = 10, BAND = 26, PAD = 7, COUNT_BAND = 46, AXIS = 22;
 const FONT = "12px system-ui, -apple-system, 'Segoe UI', Helvetica, Arial, sans-serif";
 let colours = {}, gutter = 110, layout = [];
@@ -30,7 +30,7 @@ function prepared(canvas, height) {
   return [pen, width];
 }
 
-const plotWidth = () => lanesCanvas.clientWidth - gutter - RIGHT;
+const plotWidth = () => tracksCanvas.clientWidth - gutter - RIGHT;
 const xOf = (at) => gutter + ((at - state.from) / (state.to - state.from)) * plotWidth();
 const timeAt = (x) => state.from + ((x - gutter) / plotWidth()) * (state.to - state.from);
 
@@ -41,9 +41,9 @@ function shortened(pen, text, most) {
 }
 
 function measureGutter() {
-  const pen = lanesCanvas.getContext("2d");
+  const pen = tracksCanvas.getContext("2d");
   pen.font = FONT;
-  const widest = Math.max(...data.lanes.map((name) => pen.measureText(name.slice(0, 40)).width), 46);
+  const widest = Math.max(...data.tracks.map((name) => pen.measureText(name.slice(0, 40)).width), 46);
   gutter = Math.min(150, Math.ceil(widest) + 18);
 }
 
@@ -118,19 +118,19 @@ function drawAxis(pen, width, top) {
   }
 }
 
-// --- lanes ---
+// --- tracks ---
 
 const LEVELS = 6;
 const levelOf = new Array(matches.ts.length).fill(0);
 const byBegin = [...matches.ts.keys()].sort((a, b) => matches.begin[a] - matches.begin[b] || matches.ts[a] - matches.ts[b]);
 
-// The level of each match, so that those of one lane do not lie on each other; the same whatever
+// The level of each match, so that those of one track do not lie on each other; the same whatever
 // is in view, so that nothing jumps while time moves.
 function stack() {
-  const free = data.lanes.map(() => []), gap = span / 150;
+  const free = data.tracks.map(() => []), gap = span / 150;
   for (const at of byBegin) {
     if (!matchShown(at)) continue;
-    const own = free[matches.lane[at]];
+    const own = free[matches.track[at]];
     let level = 0;
     while (level < LEVELS - 1 && own[level] > matches.begin[at]) level++;
     own[level] = Math.max(own[level] ?? 0, matches.ts[at] + gap);
@@ -139,29 +139,29 @@ function stack() {
   return free.map((own) => own.length);
 }
 
-function arrangeLanes() {
+function arrangeTracks() {
   const levels = stack();
   layout = [];
   let top = 0;
-  data.lanes.forEach((name, lane) => {
-    if (!laneShown(lane)) return;
-    const floor = top + PAD + levels[lane] * LEVEL;
-    layout[lane] = { name, top, floor, bottom: floor + BAND };
+  data.tracks.forEach((name, track) => {
+    if (!trackShown(track)) return;
+    const floor = top + PAD + levels[track] * LEVEL;
+    layout[track] = { name, top, floor, bottom: floor + BAND };
     top = floor + BAND;
   });
   return Math.max(60, top);
 }
 
-const matchY = (at) => layout[matches.lane[at]].floor - (levelOf[at] + 1) * LEVEL;
-const eventY = (at) => layout[events.lane[at]].floor + 7 + 6 * (events.series[at] % 3);
+const matchY = (at) => layout[matches.track[at]].floor - (levelOf[at] + 1) * LEVEL;
+const eventY = (at) => layout[events.track[at]].floor + 7 + 6 * (events.series[at] % 3);
 
-function drawLanes() {
-  const height = arrangeLanes();
-  const [pen, width] = prepared(lanesCanvas, height);
+function drawTracks() {
+  const height = arrangeTracks();
+  const [pen, width] = prepared(tracksCanvas, height);
   for (const [at] of ticks(state.from, state.to, Math.max(2, plotWidth() / 110))) {
     if (xOf(at) >= gutter) rule(pen, xOf(at), 0, xOf(at), height);
   }
-  for (const lane of layout) if (lane) drawLane(pen, width, lane);
+  for (const track of layout) if (track) drawTrack(pen, width, track);
   pen.save();
   pen.beginPath();
   pen.rect(gutter - 4, 0, width - gutter - RIGHT + 8, height);
@@ -172,11 +172,11 @@ function drawLanes() {
   pen.restore();
 }
 
-function drawLane(pen, width, lane) {
+function drawTrack(pen, width, track) {
   pen.fillStyle = colours.ink;
   pen.textAlign = "left";
-  pen.fillText(shortened(pen, lane.name, gutter - 12), 4, (lane.top + lane.bottom) / 2);
-  rule(pen, 0, lane.bottom - 1, width, lane.bottom - 1);
+  pen.fillText(shortened(pen, track.name, gutter - 12), 4, (track.top + track.bottom) / 2);
+  rule(pen, 0, track.bottom - 1, width, track.bottom - 1);
 }
 
 function bar(pen, at, grown = 0) {
@@ -217,20 +217,20 @@ function drawEvents(pen) {
   }
 }
 
-// The chosen match with its events, and lines between them; events of other lanes too.
+// The chosen match with its events, and lines between them; events of other tracks too.
 function drawChosen(pen) {
   pen.strokeStyle = colours.ink;
   pen.lineWidth = 1.6;
-  if (state.event >= 0 && layout[events.lane[state.event]]) {
+  if (state.event >= 0 && layout[events.track[state.event]]) {
     dot(pen, state.event, 6);
     pen.stroke();
   }
-  if (state.match < 0 || !layout[matches.lane[state.match]]) return;
+  if (state.match < 0 || !layout[matches.track[state.match]]) return;
   bar(pen, state.match, 2);
   pen.stroke();
   const foot = matchY(state.match) + BAR + 2;
   for (const place of leavesOf(state.match)) {
-    if (!layout[events.lane[place]]) continue;
+    if (!layout[events.track[place]]) continue;
     const x = xOf(events.ts[place]);
     pen.lineWidth = 1;
     pen.beginPath();
@@ -248,7 +248,7 @@ function drawChosen(pen) {
 function matchAt(x, y) {
   let found = -1, best = 5;
   for (let at = 0; at < matches.ts.length; at++) {
-    if (!matchShown(at) || !layout[matches.lane[at]]) continue;
+    if (!matchShown(at) || !layout[matches.track[at]]) continue;
     const top = matchY(at);
     if (y < top - 2 || y > top + BAR + 2) continue;
     const left = xOf(matches.begin[at]) - 2, right = Math.max(left + 5, xOf(matches.ts[at]) + 2);
@@ -263,7 +263,7 @@ function matchAt(x, y) {
 function eventAt(x, y) {
   let found = -1, best = 7;
   for (let at = 0; at < events.ts.length; at++) {
-    if (!eventShown(at) || !layout[events.lane[at]]) continue;
+    if (!eventShown(at) || !layout[events.track[at]]) continue;
     const away = Math.hypot(xOf(events.ts[at]) - x, eventY(at) - y);
     if (away < best) [found, best] = [at, away];
   }

@@ -13,7 +13,7 @@ function show() {
 
 function drawNow() {
   const found = drawCounts();
-  drawLanes();
+  drawTracks();
   fillTable();
   const step = duration(found.length);
   const counted = `${number(found.matches)} ${found.matches === 1 ? "match" : "matches"}, ${number(found.events)} ${found.events === 1 ? "event" : "events"}`;
@@ -30,7 +30,7 @@ function chooseMatch(at) {
   remember();
   tell();
   drawNow();
-  if (at >= 0) scrollToLane(matches.lane[at]);
+  if (at >= 0) scrollToTrack(matches.track[at]);
 }
 
 function chooseEvent(at) {
@@ -41,8 +41,8 @@ function chooseEvent(at) {
   drawNow();
 }
 
-function scrollToLane(lane) {
-  const box = document.getElementById("scroll"), own = layout[lane];
+function scrollToTrack(track) {
+  const box = document.getElementById("scroll"), own = layout[track];
   if (!own) return;
   if (own.top < box.scrollTop || own.bottom > box.scrollTop + box.clientHeight) {
     box.scrollTop = Math.max(0, own.top - box.clientHeight / 3);
@@ -83,11 +83,11 @@ function addFilters() {
   addChecks(document.getElementById("filter-types"), data.types, state.types, hueOfType, true);
   const select = document.getElementById("key");
   select.append(made("option", { value: -1 }, "all"));
-  data.lanes.forEach((name, lane) => select.append(made("option", { value: lane }, name)));
+  data.tracks.forEach((name, track) => select.append(made("option", { value: track }, name)));
   document.getElementById("key-legend").textContent = data.key || "key";
-  document.getElementById("filter-keys").hidden = data.lanes.length < 2;
+  document.getElementById("filter-keys").hidden = data.tracks.length < 2;
   select.addEventListener("change", () => {
-    state.lane = Number(select.value);
+    state.track = Number(select.value);
     show();
   });
 }
@@ -97,7 +97,7 @@ function showEverything() {
     check.checked = true;
     state.rules.add(at);
   });
-  state.lane = -1;
+  state.track = -1;
   document.getElementById("key").value = "-1";
 }
 
@@ -122,7 +122,7 @@ function addKeys() {
     ArrowLeft: () => move(-0.15), ArrowRight: () => move(0.15), "+": () => zoom(0.6), "=": () => zoom(0.6), "-": () => zoom(1 / 0.6),
     0: lookAtAll, Home: lookAtAll, ArrowDown: () => next(1), ArrowUp: () => next(-1), Escape: () => chooseMatch(-1),
   };
-  lanesCanvas.addEventListener("keydown", (press) => {
+  tracksCanvas.addEventListener("keydown", (press) => {
     const act = acts[press.key];
     if (!act || press.ctrlKey || press.metaKey || press.altKey) return;
     press.preventDefault();
@@ -146,11 +146,11 @@ const tip = document.getElementById("tip");
 
 function addMouse() {
   let held = null;
-  lanesCanvas.addEventListener("pointerdown", (press) => {
+  tracksCanvas.addEventListener("pointerdown", (press) => {
     held = { x: press.offsetX, y: press.offsetY, from: state.from, to: state.to, moved: false };
-    lanesCanvas.setPointerCapture(press.pointerId);
+    tracksCanvas.setPointerCapture(press.pointerId);
   });
-  lanesCanvas.addEventListener("pointermove", (press) => {
+  tracksCanvas.addEventListener("pointermove", (press) => {
     if (!held) {
       hover(press);
       return;
@@ -158,22 +158,22 @@ function addMouse() {
     if (Math.abs(press.offsetX - held.x) > 3) held.moved = true;
     if (!held.moved) return;
     tip.hidden = true;
-    lanesCanvas.classList.add("moving");
+    tracksCanvas.classList.add("moving");
     const by = ((held.x - press.offsetX) / plotWidth()) * (held.to - held.from);
     lookAt(held.from + by, held.to + by);
     show();
   });
-  lanesCanvas.addEventListener("pointerup", (press) => {
-    lanesCanvas.classList.remove("moving");
+  tracksCanvas.addEventListener("pointerup", (press) => {
+    tracksCanvas.classList.remove("moving");
     if (held && !held.moved) chooseAt(press.offsetX, press.offsetY);
     held = null;
   });
-  lanesCanvas.addEventListener("pointerleave", () => (tip.hidden = true));
-  lanesCanvas.addEventListener("dblclick", (press) => {
+  tracksCanvas.addEventListener("pointerleave", () => (tip.hidden = true));
+  tracksCanvas.addEventListener("dblclick", (press) => {
     zoom(0.4, timeAt(press.offsetX));
     show();
   });
-  for (const canvas of [lanesCanvas, countsCanvas]) canvas.addEventListener("wheel", turned, { passive: false });
+  for (const canvas of [tracksCanvas, countsCanvas]) canvas.addEventListener("wheel", turned, { passive: false });
 }
 
 function chooseAt(x, y) {
@@ -198,7 +198,7 @@ function hover(press) {
   const match = matchAt(press.offsetX, press.offsetY);
   const event = match < 0 ? eventAt(press.offsetX, press.offsetY) : -1;
   tip.hidden = match < 0 && event < 0;
-  lanesCanvas.style.cursor = tip.hidden ? "" : "pointer";
+  tracksCanvas.style.cursor = tip.hidden ? "" : "pointer";
   if (tip.hidden) return;
   tip.textContent =
     match >= 0

@@ -46,7 +46,7 @@ function hint() {
 function matchTold(at) {
   const parts = [
     made("h3", {}, swatch(matches.series[at]), ` ${matches.type[at]}`),
-    made("p", {}, `found by rule ${matches.rule[at]}, ${data.key || "lane"} ${data.lanes[matches.lane[at]]}`),
+    made("p", {}, `found by rule ${matches.rule[at]}, ${data.key || "track"} ${data.tracks[matches.track[at]]}`),
     made("p", {}, moment(matches.ts[at])),
   ];
   const length = matches.ts[at] - matches.begin[at];
@@ -148,7 +148,7 @@ let rows = PAGE;
 function fillTable() {
   const shown = [];
   for (let at = 0; at < matches.ts.length; at++) if (matchShown(at) && matchInView(at)) shown.push(at);
-  const names = ["time", "rule", data.key || "lane", "gives", "values", "events"];
+  const names = ["time", "rule", data.key || "track", "gives", "values", "events"];
   document.querySelector("#table thead").replaceChildren(
     made("tr", {}, ...names.map((name) => made("th", { scope: "col", class: name === "events" ? "number" : false }, name))),
   );
@@ -166,7 +166,7 @@ function tableRow(at) {
     { class: at === state.match ? "chosen" : false, "data-match": at },
     made("td", {}, pick),
     made("td", {}, matches.rule[at]),
-    made("td", {}, data.lanes[matches.lane[at]]),
+    made("td", {}, data.tracks[matches.track[at]]),
     made("td", {}, matches.type[at]),
     made("td", {}, written(valuesOf(matches.values, at))),
     made("td", { class: "number" }, number(matches.parts[at].length)),

@@ -1,4 +1,4 @@
-"""Lanes: the events and matches of one key go side by side in a picture."""
+"""Tracks: the events and matches of one key go side by side in a picture."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ _FAR = np.iinfo(np.int64).max
 
 
 @dataclass(frozen=True)
-class Lanes:
-    """What tells keys apart, the lanes of a picture, and the lane of every event and match."""
+class Tracks:
+    """What tells keys apart, the tracks of a picture, and the track of every event and match."""
 
     key: tuple[str, ...]
     keys: int
-    """How many keys there are; those that have no lane of their own share one."""
+    """How many keys there are; those that have no track of their own share one."""
     names: tuple[str, ...]
     events: Ints
     matches: Ints
 
     @property
     def title(self) -> str:
-        """What a lane stands for."""
+        """What a track stands for."""
         return " or ".join(self.key)
 
 
@@ -56,15 +56,15 @@ def checked_key(key: str, events: Table) -> tuple[str, ...]:
     return (key,)
 
 
-def lanes_of(trace: Trace, key: tuple[str, ...], most: int) -> Lanes:
-    """The lanes of a key: one for each value, those with most matches first."""
+def tracks_of(trace: Trace, key: tuple[str, ...], most: int) -> Tracks:
+    """The tracks of a key: one for each value, those with most matches first."""
     if not key:
         events = np.zeros(len(trace.events), np.int64)
-        return Lanes(key, 1, ("all events",), events, np.zeros(len(trace.ends), np.int64))
+        return Tracks(key, 1, ("all events",), events, np.zeros(len(trace.ends), np.int64))
     values, names = _values(trace.events, key)
     matched = _of_matches(trace, values, names, key)
     places, titles = _chosen(values, matched, names, most)
-    return Lanes(key, len(names), titles, places[values], places[matched])
+    return Tracks(key, len(names), titles, places[values], places[matched])
 
 
 def _values(events: Table, key: tuple[str, ...]) -> tuple[Ints, Array]:
@@ -107,7 +107,7 @@ def first_of(values: Ints, offsets: Ints) -> Ints:
 
 
 def _chosen(values: Ints, matched: Ints, names: Array, most: int) -> tuple[Ints, tuple[str, ...]]:
-    """The lane of each key, the last one for events without a key, and what lanes are called."""
+    """The track of each key, the last one for events without a key, and what tracks are called."""
     by_match = np.bincount(matched[matched >= 0], minlength=len(names))
     by_event = np.bincount(values[values >= 0], minlength=len(names))
     order = np.lexsort((np.arange(len(names)), -by_event, -by_match))
