@@ -38,7 +38,7 @@ QUICK = {
     "papers": ("bench", *SCALED),
     "queue": ("bench", "--only", "queue/filters", "--only", "queue/last/*/size 100", *SCALED),
     "spark": ("bench.spark", "--only", "batch", "--only", "small", *SCALED),
-    "peers": ("bench.peers", "--only", "logins", "--only", "trex/filters", *SHORT),
+    "peers": ("bench.peers", "--only", "logins", *SHORT),
 }  # fmt: skip
 """The same, small."""
 PARTS = (*COMMANDS, "plots", "document")

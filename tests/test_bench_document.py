@@ -54,6 +54,8 @@ def _sample(**more: Any) -> Results:  # noqa: ANN401
         _result("cepheid", 1e6, p50=30.0),
         _result("esper", 2e5, cepheid=5.0, aim=10.0, p50=4.0),
         _result("duckdb", 2e6, cepheid=0.5),
+        _result("cepheid on spark", 5e5, cores=2, peak=2**31),
+        _result("flink 2 slots", 1e5, cores=2, cepheid=5.0, aim=3.0, peak=2**30),
     ]
     reasons = [{"contest": "trex/filters", "engine": "flink-sql", "why": "it cannot say it"}]
     files = {
@@ -109,7 +111,7 @@ def test_a_run_with_few_events_is_called_one() -> None:
 def test_figures_that_were_copied_by_hand_are_called_so() -> None:
     machine = {"published": "2026-11-15", "cores": 2, "note": "Copied by hand."}
     told = tables.machine(_sample(spark={"machine": machine, "figures": []}))
-    assert "| Spark | before 2026-11-15, time not recorded | 2 cores |  | see below |" in told
+    assert "| Spark | published 2026-11-15, time not recorded | 2 cores |  | see below |" in told
     assert "**Spark**: Copied by hand." in told
 
 
@@ -123,6 +125,7 @@ def test_every_loss_is_named() -> None:
     assert (
         "Esper needs less time for one event alone: `trex/filters` (4.00 against 30.00 µs)" in said
     )
+    assert "Flink CEP, 2 slots needs less memory: `trex/filters` (1,024 against 2,048 MiB)." in said
     assert "fires/R2" not in said
 
 
@@ -217,7 +220,7 @@ def test_a_part_that_fails_keeps_its_former_figures(
     former = tmp_path / "spark.json"
     former.write_text(json.dumps({"machine": MACHINE, "figures": []}), "utf-8")
     before = former.read_text("utf-8")
-    monkeypatch.setattr(everything, "COMMANDS", {"spark": ("bench", "--no-such-option")})
+    monkeypatch.setattr(everything, "COMMANDS", {"spark": ("json.tool", "--no-such-option")})
     monkeypatch.setattr(everything, "OUT", tmp_path / "out")
     monkeypatch.setattr(everything, "draw", lambda results, folder: 0)
     given = ["--parts", "spark", "--results", str(tmp_path), "--page", str(tmp_path / "page.md")]

@@ -63,9 +63,10 @@ def _queue(results: Results) -> Iterator[str]:
 def _peers(results: Results) -> list[str]:
     """What other engines do better; one line for all contests in which it is the same."""
     told: dict[tuple[str, str], list[str]] = {}
-    own = {r["contest"]: r for r in results.contests if r["engine"] == "cepheid"}
+    ours = [r for r in results.contests if r["engine"] in ("cepheid", "cepheid on spark")]
+    own = {(r["contest"], r["cores"]): r for r in ours}
     for result in results.contests:
-        for kind, what in _behind(result, own.get(result["contest"])):
+        for kind, what in _behind(result, own.get((result["contest"], result["cores"]))):
             told.setdefault((kind, called(result)), []).append(what)
     return [_line(kind, engine, whats) for (kind, engine), whats in told.items()]
 
@@ -83,7 +84,7 @@ def _behind(result: Record, own: Record | None) -> Iterator[tuple[str, str]]:
         yield "is faster", f"{name} ({1 / times:.1f} ×)"
     elif times and aim and times < aim:
         yield "is slower, but by less than the aim", f"{name} ({times:.1f} × of {aim:g} ×)"
-    if own is not None and own is not result and result["cores"] == 1:
+    if own is not None and own is not result:
         yield from _smaller(result, own, name)
 
 

@@ -18,6 +18,9 @@ TITLES = {
 COMMANDS = {part: f"make bench PARTS={part}" for part in PARTS}
 NOT_YET = "Not measured yet: `{command}` does it."
 MIB = 1024 * 1024
+MORE = {"cepheid": "Cepheid", "cepheid on spark": "Cepheid on Spark"}
+MORE |= {"flink 2 slots": "Flink CEP, 2 slots", "flink-sql 2 slots": "Flink SQL, 2 slots"}
+"""Engines that are in tables only."""
 ENOUGH = 0.2
 """A scale below which figures say little."""
 
@@ -61,7 +64,7 @@ def machine(results: Results) -> str:
 def _date(told: Record) -> str:
     """When it was measured; of figures that were only copied, when they were published."""
     if "time" not in told:
-        return f"before {told['published']}, time not recorded"
+        return f"published {told['published']}, time not recorded"
     return f"{told['time'].replace('T', ' ').removesuffix('+00:00')} UTC"
 
 
@@ -270,7 +273,7 @@ def _contest(result: Record) -> list[str]:
 
 def called(result: Record) -> str:
     """An engine's name as people know it."""
-    return PEERS.get(result["engine"], str(result["engine"]))
+    return (PEERS | MORE).get(result["engine"], str(result["engine"]))
 
 
 def answer(result: Record) -> str:
