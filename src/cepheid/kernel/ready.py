@@ -10,9 +10,10 @@ the standard error stream.
 from __future__ import annotations
 
 import hashlib
+import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from typing import Any
 from numba import types
 
 from cepheid.algebra import Collection, Detector, Run, Tree
+from cepheid.cores import cores_of
 from cepheid.kernel.collecting import mark_collections, move_collections, see_collections
 from cepheid.kernel.compiled import cache_folder
 from cepheid.kernel.detectors import (
@@ -83,6 +85,10 @@ _SHARED: tuple[tuple[str, Callable[..., object], tuple[Any, ...]], ...] = (
     ("events that are kept", begin_compaction, _ALONE),
     ("events that are kept", finish_compaction, _ALONE),
 )
+_STREAM = "the stream"
+"""It is compiled last, as it calls everything else."""
+_ELSEWHERE = (Run, Detector)
+"""About half of the work where all strategies are compiled."""
 _ready: set[Flags] = set()
 
 
@@ -156,17 +162,53 @@ def _parts(strategies: Flags) -> Iterator[tuple[str, Callable[..., object], tupl
     yield from _SHARED
     chosen = tuple(types.none if used is None else _INT for used in strategies)
     columns = (*(_INT[::1] for _ in range(4)), _TAGS, _CELLS)
-    yield "the stream", pass_time, (_MEMORY, _INT, *chosen)
-    yield "the stream", feed, (_MEMORY, *columns, _INT, *chosen)
+    yield _STREAM, pass_time, (_MEMORY, _INT, *chosen)
+    yield _STREAM, feed, (_MEMORY, *columns, _INT, *chosen)
 
 
 def _compile(strategies: Flags) -> None:
     parts, begin = list(_parts(strategies)), time.monotonic()
     _say("cepheid: compiling the engine, once on this machine; this takes a minute or two")
-    for number, (name, function, signature) in enumerate(parts):
+    with _beside(strategies) as elsewhere:
+        # What another process compiles is taken from the disk when it is there.
+        later = [part for pattern in elsewhere for part in _PARTS[pattern]]
+        last = [part for part in parts if part[0] == _STREAM]
+        first = [part for part in parts if part not in later and part not in last]
+        for number, (name, function, signature) in enumerate(first):
+            _say(f"cepheid: compiling {number + 1} of {len(parts)}, {name}")
+            function.compile(signature)  # type: ignore[attr-defined]  # numba adds it
+    for number, (name, function, signature) in enumerate([*later, *last], len(first)):
         _say(f"cepheid: compiling {number + 1} of {len(parts)}, {name}")
         function.compile(signature)  # type: ignore[attr-defined]  # numba adds it
     _say(f"cepheid: compiled in {time.monotonic() - begin:.0f} s, and kept for the next time")
+
+
+@contextmanager
+def _beside(strategies: Flags) -> Iterator[tuple[type, ...]]:
+    """Let a second process compile some strategies, where there is a core for it."""
+    if None in strategies or cores_of(None) == 1:
+        yield ()
+        return
+    names = [pattern.__name__ for pattern in _ELSEWHERE]
+    command = [sys.executable, "-m", "cepheid.kernel.ready", *names]
+    try:
+        process = subprocess.Popen(command)  # noqa: S603 (our own code)
+    except OSError:
+        yield ()
+        return
+    try:
+        yield _ELSEWHERE
+        process.wait()  # whatever became of it: what is not on the disk is compiled here
+    finally:
+        process.kill()
+        process.wait()
+
+
+def _compile_alone(names: Sequence[str]) -> None:
+    """Compile some strategies, for a process that waits for it."""
+    for pattern in PATTERNS:
+        for _, function, signature in _PARTS[pattern] if pattern.__name__ in names else ():
+            function.compile(signature)  # type: ignore[attr-defined]  # numba adds it
 
 
 def _say(text: str) -> None:
@@ -174,4 +216,7 @@ def _say(text: str) -> None:
 
 
 if __name__ == "__main__":
-    make_ready((1,) * len(PATTERNS))
+    if sys.argv[1:]:
+        _compile_alone(sys.argv[1:])
+    else:
+        make_ready((1,) * len(PATTERNS))
