@@ -8,7 +8,7 @@ from collections.abc import Sized
 import numpy as np
 import pyarrow as pa  # type: ignore[import-untyped]  # it has no types
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import cepheid
@@ -87,6 +87,7 @@ def test_a_sieve_travels_as_json() -> None:
 
 @pytest.mark.property
 @pytest.mark.parametrize("language", RULES)
+@settings(max_examples=max(1, settings.get_profile("cepheid").max_examples // 3))
 @given(data=st.data())
 def test_the_answer_without_what_stays_is_the_answer(language: str, data: st.DataObject) -> None:
     rule = data.draw(RULES[language])
