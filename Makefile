@@ -19,7 +19,7 @@ PARTS ?= papers queue spark peers plots document
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help java demo test test-long test-kill test-cluster bench bench-quick bench-spark bench-peers bench-ready docs lint format lock clean
+.PHONY: help java demo test test-long test-kill test-cluster test-kafka bench bench-quick bench-spark bench-peers bench-ready docs lint format lock clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -45,6 +45,10 @@ test-cluster: $(READY) java ## Run the tests of Spark on Spark Connect and on ex
 	@$(BIN)/python -m cepheid.kernel.ready
 	@CEPHEID_SPARK=connect $(BIN)/pytest -n0 -k "not expects_on_spark" tests/test_spark.py
 	@CEPHEID_SPARK=cluster $(BIN)/pytest -n0 -k "not expects_on_spark" tests/test_spark.py
+
+test-kafka: $(READY) java ## Run jobs against a broker of Kafka; needs Maven
+	@$(BIN)/python -m cepheid.kernel.ready
+	@$(BIN)/pytest -n0 -rs tests/test_kafka.py
 
 bench: bench-ready ## Measure everything and write docs/benchmarks.md; PARTS="papers plots" for some
 	@$(BIN)/python -m bench.all --parts $(PARTS)

@@ -207,6 +207,33 @@ def test_spark_is_told_what_was_given_and_what_formats_need() -> None:
     assert told.endswith("pyspark-shell")
 
 
+@pytest.mark.parametrize(
+    "submit",
+    [
+        {"packages": ("a:b:1", "org.apache.spark:spark-sql-kafka-0-10_2.13:0.1")},
+        {"conf": {"spark.jars.packages": "a:b:1,org.apache.spark:spark-sql-kafka-0-10_2.13:0.1"}},
+        {"packages": ("a:b:1",), "jars": "lib/spark-sql-kafka-0-10_2.13-0.1.jar"},
+        {"packages": ("a:b:1",), "conf": {"spark.jars": "spark-sql-kafka-0-10_2.13-0.1.jar"}},
+    ],
+)
+def test_a_connector_that_is_named_stands_instead_of_the_one_of_spark(
+    submit: dict[str, Any],
+) -> None:
+    told = submit_arguments(Project(format="kafka", submit=submit))
+    assert " ".join(told).count("spark-sql-kafka") == 1
+    packages = told[told.index("--packages") + 1]
+    assert packages.startswith("a:b:1")
+    assert "spark.jars.packages" not in " ".join(told)
+
+
+def test_packages_that_are_a_setting_stay_beside_those_that_formats_need() -> None:
+    project = Project(output_format="kafka", submit={"conf": {"spark.jars.packages": "a:b:1"}})
+    told = submit_arguments(project)
+    packages = told[told.index("--packages") + 1].split(",")
+    assert packages[0] == "a:b:1"
+    assert packages[1].startswith("org.apache.spark:spark-sql-kafka-0-10_2.13:")
+
+
 def test_a_cluster_keeps_its_own_settings() -> None:
     told = " ".join(submit_arguments(Project(submit={"master": "spark://host:7077"})))
     assert "shuffle.partitions" not in told
@@ -235,6 +262,11 @@ def test_without_java_it_says_what_to_install(
             'Exception in thread "main" java.lang.RuntimeException: '
             "[unresolved dependency: org.x#y_2.13;4.2.0: not found]\n\tat a.B(C.scala:1)\n",
             "packages are not in the repositories: org.x:y_2.13:4.2.0\n\nhint: name others",
+        ),
+        (
+            'Exception in thread "main" java.lang.RuntimeException: [unresolved dependency: '
+            "org.apache.spark#spark-sql-kafka-0-10_2.13;9.9.9: not found]\n\tat a.B(C.scala:1)\n",
+            "--packages org.apache.spark:spark-sql-kafka-0-10_2.13:VERSION takes another one",
         ),
         ('Exception in thread "main" a.B: no such master\n\tat a.B(C.scala:1)\n', "no such master"),
         ("Killed\n", "  Killed"),
@@ -551,3 +583,33 @@ def test_the_console_shows_composite_events_as_json(
     assert run("--input", "events", "--format", "csv", "--output-format", "console") == 0
     (line,) = capsys.readouterr().out.splitlines()
     assert (json.loads(line)["area"], json.loads(line)["ts"]) == ("A1", 2)
+
+
+# --- messages of Kafka, without a broker ---------------------------------------
+
+
+def test_messages_that_are_no_events_keep_their_whole_text(spark: SparkSession) -> None:
+    from pyspark.sql.types import StructType
+
+    from cepheid.spark.bad import CORRUPT
+    from cepheid.spark.sources import read_messages
+
+    good = '\n {"type": "Temp", "ts": 1}'
+    bad = ["{", "", "7", '[{"type": "Temp", "ts": 1}, {"type": "Temp", "ts": 2}]', '{"ts": "x"}']
+    raw = spark.createDataFrame(
+        [(text.encode(),) for text in [good, *bad]] + [(None,)], "value binary"
+    )
+    schema = StructType.fromDDL("type string, ts bigint")
+    rows = read_messages(raw, schema).collect()
+    assert rows[0].asDict() == {"type": "Temp", "ts": 1, CORRUPT: None}
+    assert [row[CORRUPT] for row in rows[1:-1]] == bad
+    assert rows[-1].asDict() == {"type": None, "ts": None, CORRUPT: None}
+
+
+def test_messages_have_times_to_the_microsecond(spark: SparkSession) -> None:
+    from cepheid.spark.sinks import message_of
+
+    found = spark.sql("select 'x' as id, timestamp'2026-07-01 12:00:00.123456' as ts")
+    (row,) = message_of(found).collect()
+    assert row.key == "x"
+    assert json.loads(row.value)["ts"] == "2026-07-01T12:00:00.123456Z"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.metadata
+import importlib.util
 import os
 import re
 import shlex
@@ -27,6 +28,12 @@ if TYPE_CHECKING:
 _SCALA = "2.13"
 _THROWN = re.compile(r'Exception in thread "main" [\w.$]+: (.+)')
 _UNRESOLVED = re.compile(r"unresolved dependency: ([^:\s]+): not found")
+_PACKAGES = "spark.jars.packages"
+_KAFKA = "spark-sql-kafka-0-10"
+_CONNECTOR = (
+    f"\n  Kafka's connector is of the version of Spark; --packages "
+    f"org.apache.spark:{_KAFKA}_{_SCALA}:VERSION takes another one"
+)
 _STATE = "spark.sql.streaming.stateStore"
 _SETTINGS = {
     # The operator that holds shards needs RocksDB; with the log of changes a batch writes what
@@ -58,7 +65,9 @@ def submit_arguments(project: Project) -> list[str]:
     """What spark-submit is told for a project."""
     options = dict(project.submit)
     conf = {**settings_of(project), **options.pop("conf", {})}
-    packages = [*options.pop("packages", ()), *_own_packages(project)]
+    packages = [*_given_packages(project), *_own_packages(project)]
+    options.pop("packages", None)
+    conf.pop(_PACKAGES, None)  # they are in the option, which Spark would take instead
     arguments = ["--master", str(options.pop("master", None) or _master(conf))]
     options.setdefault("name", "cepheid")
     for name, value in options.items():
@@ -122,13 +131,30 @@ def local_cores(master: str) -> int | None:
     return (os.cpu_count() or 1) if found[1] == "*" else int(found[1] or 1)
 
 
+def _given_packages(project: Project) -> tuple[str, ...]:
+    """The packages that the user names, as an option or as a setting of Spark."""
+    set_ = str(project.submit.get("conf", {}).get(_PACKAGES, ""))
+    named = (*project.submit.get("packages", ()), *set_.split(","))
+    return tuple(dict.fromkeys(name.strip() for name in named if name.strip()))
+
+
+def _given_jars(project: Project) -> Iterator[str]:
+    """The jars that the user names, and those that lie in Spark's own folder."""
+    yield str(project.submit.get("jars", ""))
+    yield str(project.submit.get("conf", {}).get("spark.jars", ""))
+    yield str(project.submit.get("driver_class_path", ""))
+    found = importlib.util.find_spec("pyspark")
+    for folder in found.submodule_search_locations or () if found else ():
+        yield from (jar.name for jar in Path(folder, "jars").glob("spark-sql-kafka*.jar"))
+
+
 def _own_packages(project: Project) -> Iterator[str]:
     """The packages that formats need, unless the user says where they are."""
     formats = {project.format, project.output_format}
-    given = ",".join([*project.submit.get("packages", ()), str(project.submit.get("jars", ""))])
+    given = ",".join([*_given_packages(project), *_given_jars(project)])
     if "kafka" in formats and "spark-sql-kafka" not in given:
         version = importlib.metadata.version("pyspark")
-        yield f"org.apache.spark:spark-sql-kafka-0-10_{_SCALA}:{version}"
+        yield f"org.apache.spark:{_KAFKA}_{_SCALA}:{version}"
     if "delta" in formats and "delta" not in given:
         try:
             yield f"io.delta:delta-spark_{_SCALA}:{importlib.metadata.version('delta-spark')}"
@@ -202,10 +228,11 @@ def _reason(error: Exception, log: Path | None) -> str:
     missing = _UNRESOLVED.findall(told[-1])
     if not missing:
         return f"{told[-1][:500]}\n\nhint: --verbose shows everything"
-    names = ", ".join(name.replace("#", ":").replace(";", ":") for name in missing)
+    names = [name.replace("#", ":").replace(";", ":") for name in dict.fromkeys(missing)]
     return (
-        f"packages are not in the repositories: {names}\n\n"
+        f"packages are not in the repositories: {', '.join(names)}\n\n"
         "hint: name others with --packages, files with --jars, or a repository with --repositories"
+        f"{_CONNECTOR if any(_KAFKA in name for name in names) else ''}"
     )
 
 

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 BATCH = "batch"
 """The folder of a batch is called batch=12, which readers understand as a column."""
+_TIMES = "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX"
+"""Times in messages, to the microsecond."""
 
 
 @dataclass(frozen=True)
@@ -76,10 +78,15 @@ class Sink:
 
     def _to_kafka(self, part: DataFrame) -> None:
         servers, topic = kafka_options(self.path)
-        value = F.to_json(F.struct(*part.columns)).alias("value")
         own = {"kafka.bootstrap.servers": servers, "topic": topic}
-        message = part.select(F.col("id").alias("key"), value)
-        message.write.format("kafka").options(**own, **self.options).save()
+        message_of(part).write.format("kafka").options(**{**own, **self.options}).save()
+
+
+def message_of(part: DataFrame) -> DataFrame:
+    """Composite events as messages: texts of JSON, with their ids as keys."""
+    # Without a format of ours, Spark would cut times to milliseconds.
+    value = F.to_json(F.struct(*part.columns), {"timestampFormat": _TIMES})
+    return part.select(F.col("id").alias("key"), value.alias("value"))
 
 
 def _query_id(spark: SparkSession, checkpoint: str) -> str:

@@ -215,8 +215,17 @@ def _from_kafka(spark: SparkSession, project: Project, declared: Schema) -> Data
         **project.input_option,
     }
     raw = spark.readStream.format("kafka").options(**options).load()
+    return read_messages(raw, schema)
+
+
+def read_messages(raw: DataFrame, schema: StructType) -> DataFrame:
+    """The events in a column `value` of texts, each one JSON object; others are bad rows."""
     reading = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": CORRUPT}
     text = F.col("value").cast("string")
-    return raw.select(F.from_json(text, _with_corrupt(schema), reading).alias("event")).select(
-        "event.*"
-    )
+    event = F.from_json(text, _with_corrupt(schema), reading)
+    # Of a list Spark would take the first object and forget the others, and of a text without
+    # anything in it make a row without anything: such texts are kept whole.
+    is_object = text.rlike(r"^\s*\{")
+    unread = F.when(is_object, F.col(f"event.{CORRUPT}")).otherwise(text).alias(CORRUPT)
+    names = [f"event.`{name}`" for name in schema.names if name != CORRUPT]
+    return raw.select(text.alias("value"), event.alias("event")).select(*names, unread)

@@ -1,0 +1,193 @@
+"""Kafka: `cepheid run` from topics to topics and to files, against a broker of its own.
+
+make test-kafka. The connector is that of the Spark that is installed; where it cannot be had,
+CEPHEID_KAFKA_CONNECTOR names another version. What cannot be fetched is a reason to skip.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+import os
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq  # type: ignore[import-untyped]  # it has no types
+import pytest
+
+from tests.broker import JOB, Broker, NotFetched, broker, fetched, read_values
+from tests.killed import CORE, SCHEMA, TESLA
+from tests.spark import Row, ordered
+from tests.test_exactly_once import LIMIT, SIZE, events, expected, kill_group
+
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("spark")]
+
+BAD = ["{", "[1, 2]", '{"type": "Temp"}']
+INSTALLED = importlib.metadata.version("pyspark")
+CONNECTOR = os.environ.get("CEPHEID_KAFKA_CONNECTOR", INSTALLED)
+
+
+@pytest.fixture(scope="module")
+def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
+    folder = tmp_path_factory.mktemp("kafka")
+    try:
+        with broker(folder) as own:
+            yield own
+    except NotFetched as reason:
+        pytest.skip(str(reason))
+
+
+@pytest.fixture(scope="module")
+def connector(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """What the command is told of the connector: nothing, if it is the one of this Spark.
+
+    Maven puts it where Spark looks before it asks a repository.
+    """
+    folder = tmp_path_factory.mktemp("connector")
+    try:
+        fetched("connector.xml", folder, connector_version=CONNECTOR)
+    except NotFetched as reason:
+        pytest.skip(f"{reason} (CEPHEID_KAFKA_CONNECTOR names another version)")
+    own = f"org.apache.spark:spark-sql-kafka-0-10_2.13:{CONNECTOR}"
+    return [] if CONNECTOR == INSTALLED else ["--packages", own]
+
+
+def texts(given: list[Row]) -> list[str]:
+    """Events as messages; what they do not have is left out."""
+    return [json.dumps({key: own for key, own in row.items() if own is not None}) for row in given]
+
+
+def without_nulls(value: Any) -> Any:  # noqa: ANN401 (whatever JSON can be)
+    """What Spark writes of a row: no field that has no value."""
+    if isinstance(value, dict):
+        return {key: without_nulls(own) for key, own in value.items() if own is not None}
+    return [without_nulls(own) for own in value] if isinstance(value, list) else value
+
+
+@dataclass(frozen=True)
+class Job:
+    """The command as a user gives it, in processes of its own."""
+
+    folder: Path
+    arguments: list[str]
+
+    def start(self) -> subprocess.Popen[bytes]:
+        """Start it, as a process group."""
+        with (self.folder / "said").open("ab") as said:
+            return subprocess.Popen(
+                [sys.executable, "-m", "cepheid", "run", "fire.tesla", "door.ce", *self.arguments],
+                cwd=self.folder,
+                env=JOB,
+                stdout=said,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+
+    def finish(self) -> None:
+        """Run it to its end, which must be a good one."""
+        process = self.start()
+        try:
+            process.wait(LIMIT)
+        finally:
+            kill_group(process)
+        assert process.returncode == 0, (self.folder / "said").read_text(errors="replace")[-3000:]
+
+    def kill_after(self, batches: int) -> bool:
+        """Kill it -9 when so many batches were begun; whether it was still at work."""
+        process = self.start()
+        end = time.monotonic() + LIMIT
+        try:
+            while self.begun < batches and process.poll() is None and time.monotonic() < end:
+                time.sleep(0.05)
+            return process.poll() is None
+        finally:
+            kill_group(process)
+
+    @property
+    def begun(self) -> int:
+        """How many batches were begun."""
+        return len(list((self.folder / "state" / "offsets").glob("[0-9]*")))
+
+
+def job(folder: Path, kafka: Broker, topic: str, output: str, connector: list[str]) -> Job:
+    """A job over a topic that takes a ninth of the events in a batch."""
+    (folder / "fire.tesla").write_text(TESLA)
+    (folder / "door.ce").write_text(CORE)
+    arguments = ["--stream", "--available-now", "--master", "local[2]", "--unit", "s"]
+    arguments += ["--columns", SCHEMA, "--input", kafka.address(topic), "--output", output]
+    arguments += ["--checkpoint", "state", "--dead-letter", "bad", "--progress", "json"]
+    arguments += ["--input-option", f"maxOffsetsPerTrigger={SIZE}"]
+    return Job(folder, [*arguments, *connector])
+
+
+def bad_rows(folder: Path) -> list[Row]:
+    """What was put aside."""
+    files = sorted((folder / "bad").glob("batch=*/*.json"))
+    return [json.loads(line) for file in files for line in file.read_text().splitlines()]
+
+
+def files_found(folder: Path) -> list[Row]:
+    """The composite events in files."""
+    files = sorted((folder / "fires").glob("batch=*/*.parquet"))
+    return ordered(row for file in files for row in pq.ParquetFile(file).read().to_pylist())
+
+
+def test_a_broker_gives_back_what_it_was_given(kafka: Broker) -> None:
+    kafka.create("echo", partitions=2)
+    kafka.send("echo", ['{"a": 1}', "x", '{"b": "ü"}'])
+    assert sorted(value for _, value in kafka.received("echo")) == ["x", '{"a": 1}', '{"b": "ü"}']
+
+
+def test_from_topic_to_topic_and_on_from_the_checkpoint(
+    kafka: Broker, connector: list[str], tmp_path: Path
+) -> None:
+    for topic in ("events", "fires"):
+        kafka.create(topic)
+    own = job(tmp_path, kafka, "events", kafka.address("fires"), connector)
+    half = len(events()) // 2
+    kafka.send("events", [*texts(events()[:half]), *BAD])
+    own.finish()
+    first = kafka.received("fires")
+    kafka.send("events", texts(events()[half:]))
+    own.finish()
+    found = kafka.received("fires")
+    assert 0 < len(first) < len(found)
+    assert ordered(read_values(found)) == ordered(map(without_nulls, expected()))
+    assert len(bad_rows(tmp_path)) == len(BAD)
+    assert all(row["reason"] for row in bad_rows(tmp_path))
+
+
+def test_a_job_that_is_killed_loses_nothing_and_repeats_by_id(
+    kafka: Broker, connector: list[str], tmp_path: Path
+) -> None:
+    for topic in ("killed", "killed-fires"):
+        kafka.create(topic)
+    own = job(tmp_path, kafka, "killed", kafka.address("killed-fires"), connector)
+    kafka.send("killed", texts(events()))
+    assert own.kill_after(3)
+    assert own.kill_after(own.begun + 2)
+    own.finish()
+    found = read_values(kafka.received("killed-fires"))
+    once = {row["id"]: row for row in found}
+    assert ordered(once.values()) == ordered(map(without_nulls, expected()))
+    # What came twice came as it was.
+    assert all(row == once[row["id"]] for row in found)
+
+
+def test_files_have_every_composite_event_once(
+    kafka: Broker, connector: list[str], tmp_path: Path
+) -> None:
+    kafka.create("to-files")
+    own = job(tmp_path, kafka, "to-files", "fires", connector)
+    kafka.send("to-files", texts(events()))
+    assert own.kill_after(3)
+    own.finish()
+    found = files_found(tmp_path)
+    assert max(Counter(row["id"] for row in found).values()) == 1
+    assert found == expected()
