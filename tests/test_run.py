@@ -599,7 +599,7 @@ def test_messages_that_are_no_events_keep_their_whole_text(spark: SparkSession) 
     raw = spark.createDataFrame(
         [(text.encode(),) for text in [good, *bad]] + [(None,)], "value binary"
     )
-    schema = StructType.fromDDL("type string, ts bigint")
+    schema = StructType().add("type", "string").add("ts", "long")
     rows = read_messages(raw, schema).collect()
     assert rows[0].asDict() == {"type": "Temp", "ts": 1, CORRUPT: None}
     assert [row[CORRUPT] for row in rows[1:-1]] == bad
