@@ -16,6 +16,7 @@ from lark.exceptions import UnexpectedCharacters, UnexpectedEOF, UnexpectedInput
 from lark.lexer import PatternStr
 
 from cepheid.errors import Problem, Report, Source, Span
+from cepheid.languages.advice import missing, misspelt
 
 TEXT_LIMIT = 64 * 1024
 """The largest text that is read, in characters, unless the caller raises the limit."""
@@ -161,18 +162,18 @@ class Grammar:
         found, span = _found(passage, error)
         line = passage.source.line(span.line)
         near = line[max(0, span.column - HINT_REACH) : span.column + HINT_REACH]
-        hint = next((hint for pattern, hint in self.hints if pattern.search(near)), "")
-        return Problem(
-            "SYNTAX", f"{found} cannot stand here", span, expected=self._expected(error), hint=hint
-        )
+        words = self._expected(error)
+        known = (hint for pattern, hint in self.hints if pattern.search(near))
+        told = ", ".join(words[:10]) + (", …" if len(words) > 10 else "")
+        hint = misspelt(found, words) or next(known, "") or missing(found, words)
+        return Problem("SYNTAX", f"{found} cannot stand here", span, expected=told, hint=hint)
 
-    def _expected(self, error: UnexpectedInput) -> str:
+    def _expected(self, error: UnexpectedInput) -> list[str]:
         if isinstance(error, UnexpectedToken):
             names = error.accepts or error.expected
         else:
             names = set(getattr(error, "allowed", None) or getattr(error, "expected", None) or ())
-        words = sorted({self._word(name) for name in names})
-        return ", ".join(words[:10]) + (", …" if len(words) > 10 else "")
+        return sorted({self._word(name) for name in names})
 
     def _word(self, terminal: str) -> str:
         if terminal in self.friendly:

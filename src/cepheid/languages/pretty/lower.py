@@ -63,6 +63,7 @@ GRAMMAR = Grammar.load(
         "PARAMETER": "a parameter such as $a",
     },
     hints=[
+        (r"[\"\w]\s+as\s+(?!a\s+point)\w", 'a name is given with called: "Temp" called hot'),
         (
             r"\b(collect|detect)\b.*\bwhere\b[^()]*\b(and|or)\b",
             "several conditions on one event stand in brackets: where (value > 45 and ok = true)",
@@ -80,7 +81,10 @@ GRAMMAR = Grammar.load(
             'what the rule gives stands behind gives: gives "Fire" with area = area of Smoke',
         ),
         (r"->|→|;", 'one event after the other is written: "A" followed by "B"'),
-        (r"\bis\s+\w+er\b|\b(over|under|exceeds)\b", "compare with is above, is below, > or <"),
+        (
+            r"\bis\s+\w+er\b|\b(over|under|exceeds|more|less)\b",
+            "compare with is above, is below, > or <",
+        ),
         (r"\bon\s+(?!same)\w+\s*$", "an attribute that all events share is written: on same area"),
         (r"\bfor\s+\D", "watch says how long: watch CPU for 5 min, or for 300 events"),
         (r"\bsame\b", "an attribute that all events share is written: on same area"),

@@ -75,6 +75,10 @@ GRAMMAR = Grammar.load(
     hints=[
         (r"\\\$", "a parameter is written $a, without a backslash"),
         (rf"\bfrom\s+({_NAMES})\s*\(", _FUNCTION_HINT),
+        (
+            r"(\band|^)\s*(?!(each|first|last|not|within)\b)\w+\s*\([^()]*\)\s*within\b",
+            "say which: each, first or last stands before an event that has a window",
+        ),
         (r"\bwithin\b(?!.*\bfrom\b)", "a window is written: within 5 min from Smoke"),
         (
             r"\b(from|and)\s+\w+(\([^()]*\))?\s+or\b|^\s*or\b",
@@ -437,6 +441,7 @@ class TeslaLowering(Lowering):
                 f"attribute {name} of {type_} in rule {self.rule} gets no value",
                 name,
                 expected=f"where {name} = …",
+                hint=f"give it one in where, or take {name} out of define",
             )
             return None
         return OutputAttribute(str(name), kind, values[str(name)][1], span=self.span(name))
