@@ -349,6 +349,18 @@ def test_the_command_lists_and_explains_what_was_found(capsys: pytest.CaptureFix
 
 
 @pytest.mark.usefixtures("folder")
+def test_the_command_numbers_few_events_as_detect_orders_them(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    text = "".join(f'Temp@{n}(area="A{n}", value=50.0)\nSmoke@9(area="A{n}")\n' for n in (3, 1, 2))
+    Path("many.events").write_text(text)
+    _, told, _ = run(capsys, "--events", "many.events")
+    found = cepheid.load(FIRE, language="tesla").detect(parse_events(text))
+    assert [line.split()[1] for line in told.splitlines()] == [str(one.id)[:8] for one in found]
+    assert len(found) == 3
+
+
+@pytest.mark.usefixtures("folder")
 def test_the_command_tells_why_not_as_text_and_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     where = ("--not", "R1", "--around", "2026-07-01 12:02")
     _, told, _ = run(capsys, "--events", "day.jsonl", *where)

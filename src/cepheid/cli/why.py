@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from cepheid.cli.history import Dial, add_history, read_history
 from cepheid.cli.loading import add_rules, count, loaded
 from cepheid.errors import CepheidError, EventError
-from cepheid.events import CompositeEvent
+from cepheid.events import CompositeEvent, Order
 from cepheid.literals import parse_events
 
 if TYPE_CHECKING:
@@ -108,7 +108,8 @@ def _found(rules: Rules, given: Given, until: Any, detect: Callable[[], Any]) ->
     if given.count > WHY_LIMIT:
         return detect()
     end = None if until is None else given.time(until)
-    return list(evaluate(rules.rules, given.all(), schema=rules.schema, until=end).events)
+    found = evaluate(rules.rules, given.all(), schema=rules.schema, until=end).events
+    return sorted(found, key=Order(rules.schema).key)
 
 
 def _ids(found: Any) -> list[str]:  # noqa: ANN401 (a list, or a table of Arrow)
