@@ -11,7 +11,8 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -85,7 +86,44 @@ def _compiled(function: F, *, forceinline: bool) -> F:
         found = numba.njit(cache=True, nogil=True, forceinline=forceinline)(function)
     finally:
         _CONFIG.CACHE_DIR = before
-    return cast("F", _for_all_constants(found))
+    return cast("F", _one_writer(_for_all_constants(found), Path(folder or ".")))
+
+
+def _one_writer(dispatcher: Any, folder: Path) -> Any:  # noqa: ANN401 (numba has no types)
+    """A function whose compiled code is written to the disk by one process at a time.
+
+    The cache of numba has an index for each function, and numbered files for its signatures. Two
+    processes that wrote two signatures at once would give them one number, and one of them would
+    then run the code of the other.
+    """
+    save = dispatcher._cache.save_overload
+
+    def save_overload(signature: Any, data: Any) -> None:  # noqa: ANN401 (numba has no types)
+        with locked(folder, "writing"):
+            save(signature, data)
+
+    dispatcher._cache.save_overload = save_overload
+    return dispatcher
+
+
+@contextmanager
+def locked(folder: Path, name: str, waiting: Callable[[], object] = lambda: None) -> Iterator[None]:
+    """Let one process at a time do something in a folder; where files cannot be locked, all may."""
+    try:
+        import fcntl
+
+        folder.mkdir(parents=True, exist_ok=True)
+        lock = (folder / name).open("w")
+    except (ImportError, OSError):
+        yield
+        return
+    with lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            waiting()
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def _for_all_constants(dispatcher: Any) -> Any:  # noqa: ANN401 (numba has no types)

@@ -23,7 +23,7 @@ from numba import types
 from cepheid.algebra import Collection, Detector, Run, Tree
 from cepheid.cores import cores_of
 from cepheid.kernel.collecting import mark_collections, move_collections, see_collections
-from cepheid.kernel.compiled import cache_folder
+from cepheid.kernel.compiled import cache_folder, locked
 from cepheid.kernel.detectors import (
     fire_detectors,
     mark_detectors,
@@ -109,33 +109,14 @@ def make_ready(strategies: Flags) -> None:
         return
     mark = _mark(strategies)
     if not mark.exists():
-        with _one_at_a_time(mark.parent):
+        # One process compiles, and the others wait for it, such as the workers of a Spark job.
+        with locked(mark.parent, "compiling", _say_waiting):
             if not mark.exists():
                 _compile(strategies)
             # A disk that cannot be written costs the next process the time again, nothing else.
             with suppress(OSError):
                 mark.touch()
     _ready.add(strategies)
-
-
-@contextmanager
-def _one_at_a_time(folder: Path) -> Iterator[None]:
-    """Let one process compile and the others wait for it, such as the workers of a Spark job."""
-    try:
-        import fcntl
-
-        folder.mkdir(parents=True, exist_ok=True)
-        lock = (folder / "compiling").open("w")
-    except (ImportError, OSError):
-        yield  # where files cannot be locked, each process compiles for itself
-        return
-    with lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            _say("cepheid: another process compiles the engine; waiting for it")
-            fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
 
 
 def load(strategies: Flags) -> None:
@@ -209,6 +190,10 @@ def _compile_alone(names: Sequence[str]) -> None:
     for pattern in PATTERNS:
         for _, function, signature in _PARTS[pattern] if pattern.__name__ in names else ():
             function.compile(signature)  # type: ignore[attr-defined]  # numba adds it
+
+
+def _say_waiting() -> None:
+    _say("cepheid: another process compiles the engine; waiting for it")
 
 
 def _say(text: str) -> None:
