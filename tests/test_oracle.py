@@ -24,7 +24,7 @@ END = 200 * SECOND
 each_language = pytest.mark.parametrize("language", RULES)
 
 # Rules take long to make up, and every property is tried in four languages.
-fewer = settings(max_examples=max(1, settings.get_profile("cepheid").max_examples // 3))
+fewer = settings(max_examples=max(1, settings.get_profile("cepheid").max_examples // 6))
 
 
 @st.composite

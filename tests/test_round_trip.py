@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cepheid.algebra import Rule
@@ -47,6 +47,7 @@ def test_random_rules_print_and_parse_to_the_same_algebra(
 
 @pytest.mark.property
 @pytest.mark.parametrize("language", RULES)
+@settings(max_examples=max(1, settings.get_profile("cepheid").max_examples // 3))
 @given(data=st.data())
 def test_other_languages_print_the_same_rule_or_say_that_they_cannot(
     language: str, data: st.DataObject
