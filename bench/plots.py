@@ -28,7 +28,7 @@ WIDTH, HEIGHT = 5.4, 3.4
 ROOM = 0.062
 """The least distance of two labels, as a share of the height."""
 
-SETTINGS = {
+SETTINGS: Any = {
     "svg.fonttype": "none",  # text stays text: small files, and it can be searched
     "svg.hashsalt": "cepheid",  # the same figures give the same file
     "font.family": "sans-serif",

@@ -145,7 +145,8 @@ def test_whatever_the_delay_each_event_is_consumed_in_order_or_late(
         consumed += pushed(intake, batch) if len(batch) % 2 else intake.arrive_together(batch)
     intake.arrival.advance(intake.newest)
     consumed += intake.take()
-    assert sorted([*consumed, *intake.late], key=_id) == sorted(events, key=_id)
+    order = Order().key
+    assert sorted([*consumed, *intake.late], key=order) == sorted(events, key=order)
     assert times(consumed) == sorted(times(consumed))
     assert intake.counts["consumed"] == len(consumed)
     assert len(intake.waiting) == 0
@@ -165,11 +166,6 @@ def test_a_delay_as_long_as_the_disorder_loses_nothing(events: list[Event]) -> N
     intake.arrival.advance(intake.newest)
     assert [*consumed, *intake.take()] == sorted(events, key=Order().key)
     assert not intake.late
-
-
-def _id(event: Event) -> int:
-    assert isinstance(event.id, int)
-    return event.id
 
 
 def test_a_batch_is_judged_by_what_was_known_before_it() -> None:

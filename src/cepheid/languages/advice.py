@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 _SWAPPED = {"'=>'": ">=", "'=<'": "<=", "'=='": "=", "'<>'": "!=", "'&&'": "and", "'||'": "or"}
 _UNIT = "a unit of time"
+_ARTICLES = ("a", "an", "the")
 _FEW = 4
 """So many words that could stand somewhere are named one by one."""
 
@@ -22,8 +23,10 @@ def misspelt(found: str, expected: Sequence[str]) -> str:
     word = found.strip("'").lower()
     if len(word) < 3 or not word.isalpha():
         return ""
-    firsts = {one.split()[0].lower(): one for one in reversed(expected) if one[0].isalpha()}
-    close = difflib.get_close_matches(word, firsts, n=1, cutoff=0.7)
+    firsts = {one.split()[0].lower(): one for one in reversed(expected) if one.strip()}
+    # What is described, such as the end of the rule, is no word that could be misspelt.
+    known = [first for first in firsts if first.isalpha() and first not in _ARTICLES]
+    close = difflib.get_close_matches(word, known, n=1, cutoff=0.7)
     return f"did you mean {firsts[close[0]]}?" if close else ""
 
 
