@@ -232,6 +232,7 @@ def test_a_schema_decides_what_a_column_is(files: Path) -> None:
     [
         ("e.csv", "ts,area\n1,A1\n", "e.csv: events must have a column type; got ts, area"),
         ("e.csv", "type,ts\nTemp,soon\n", "column ts must hold times such as 2026-07-01T12:00"),
+        ("e.csv", "type,ts\nA,2026-07-01 12:00:00\nA,soon\nA,late\n", "got 'soon' in row 1"),
         ("e.csv", "", "e.csv: a file of events must hold something"),
         ("e.csv", "type,ts\nTemp,5\n", "hint: say which, such as --unit ms"),
         ("e.jsonl", '{"type": ', "e.jsonl cannot be read as json"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Unpack
@@ -17,12 +18,12 @@ if TYPE_CHECKING:
     from cepheid.binding.events import EventTerm
 
 
-class Clauses:
+class Clauses(ABC):
     """What can be said about a rule; every method gives a new draft."""
 
+    @abstractmethod
     def draft(self) -> Draft:
         """The draft that the clause is added to."""
-        raise NotImplementedError
 
     # --- events of a tree ----------------------------------------------------
 

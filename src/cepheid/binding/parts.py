@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from cepheid.algebra import (
     Alternation,
@@ -18,16 +18,13 @@ from cepheid.algebra import (
 from cepheid.binding.places import here, name_of, wrong
 from cepheid.binding.windows import Duration, length, microseconds
 
-if TYPE_CHECKING:
-    pass
 
-
-class Part:
+class Part(ABC):
     """A part of a pattern that is collected or detected, which decides what it means."""
 
+    @abstractmethod
     def body(self, *, collecting: bool) -> Body:
         """The part as algebra, in a collection or in a detector."""
-        raise NotImplementedError
 
     def then(self, *others: Part) -> Part:
         """This, and strictly after it the others, one after the other."""

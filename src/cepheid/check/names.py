@@ -116,9 +116,10 @@ class _Names:
         if any(attributes is None or name in attributes for attributes in known):
             return
         names = [other for attributes in known if attributes for other in attributes]
+        either = " or ".join(dict.fromkeys(types))
         self._error(
             "UNKNOWN_ATTRIBUTE",
-            f"event {' or '.join(types)} in rule {self.rule.name} has no attribute {name}",
+            f"event {either} in rule {self.rule.name} has no attribute {name}",
             node,
             did_you_mean(name, names) or "it has no attributes",
         )

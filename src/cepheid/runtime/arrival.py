@@ -9,6 +9,7 @@ stability metric is answered here by the delays that were seen.
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 from bisect import bisect_left, insort
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
@@ -47,7 +48,7 @@ class Heard:
     beats: Mapping[Value | None, int] = field(default_factory=dict)
 
 
-class Arrival:
+class Arrival(ABC):
     """What all policies share: three bounds that only grow.
 
     An event that ends before `watermark` is late. Waiting events that end at or before `ready`
@@ -67,9 +68,9 @@ class Arrival:
         self.ready = NEVER
         self.passed = NEVER
 
+    @abstractmethod
     def arrive(self, source: Value | None, time: int) -> None:
         """Take note of an event of a source that ends at a time."""
-        raise NotImplementedError
 
     def arrive_all(self, times: Ints, codes: Ints, sources: Sequence[Value | None]) -> None:
         """Take note of events in the order of their arrival; the codes tell their sources."""
@@ -80,9 +81,9 @@ class Arrival:
         if newest:
             self.beat(None, max(newest.values()))
 
+    @abstractmethod
     def beat(self, source: Value | None, time: int) -> None:
         """Take note of a heartbeat; one that names no source speaks for all of them."""
-        raise NotImplementedError
 
     def advance(self, time: int) -> None:
         """Nothing that ends at or before a time is still to come: the caller says so."""

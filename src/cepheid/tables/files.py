@@ -223,15 +223,32 @@ def _moments(column: Any, name: str) -> Any:  # noqa: ANN401 (a column of Arrow)
 
 
 def _read_times(column: Any, name: str) -> Any:  # noqa: ANN401 (a column of Arrow)
-    for form in (MOMENT, pa.timestamp("us")):
-        try:
+    forms = (MOMENT, pa.timestamp("us"))
+    for form in forms:
+        if _fits(column, form):
             return column.cast(form).cast(MOMENT)
-        except pa.ArrowInvalid:
-            continue
-    first = next((text for text in column.to_pylist() if text is not None), "")
+    row = max(_first_misfit(column, form) for form in forms)
     raise EventError(
-        f"column {name} must hold times such as 2026-07-01T12:00:00Z; got {first[:40]!r}"
+        f"column {name} must hold times such as 2026-07-01T12:00:00Z, all with a zone or all "
+        f"without; got {column[row].as_py()[:40]!r} in row {row}"
     )
+
+
+def _first_misfit(column: Any, form: Any) -> int:  # noqa: ANN401 (of Arrow)
+    """The first row that is no time of a form, found by halves: one of them is not."""
+    good, bad = 0, len(column)
+    while bad - good > 1:
+        middle = (good + bad) // 2
+        good, bad = (middle, bad) if _fits(column.slice(0, middle), form) else (good, middle)
+    return good
+
+
+def _fits(column: Any, form: Any) -> bool:  # noqa: ANN401 (of Arrow)
+    try:
+        column.cast(form)
+    except pa.ArrowInvalid:
+        return False
+    return True
 
 
 def _joined(tables: list[Arrow]) -> Arrow:

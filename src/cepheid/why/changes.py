@@ -5,6 +5,7 @@ Each change can be told, has a cost, and can be applied to a list of events.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, cast
@@ -29,7 +30,7 @@ ADD_COST = 1.5
 
 
 @dataclass(frozen=True)
-class Change:
+class Change(ABC):
     """Something that could have been different.
 
     `cost` says how far it is from what happened; the nearest change is the one that costs least.
@@ -40,9 +41,9 @@ class Change:
     words: Words = field(default_factory=Words, kw_only=True, repr=False, compare=False)
 
     @property
+    @abstractmethod
     def cost(self) -> float:
         """How far it is from what happened."""
-        raise NotImplementedError
 
     @property
     def until(self) -> int | None:
@@ -65,8 +66,9 @@ class Change:
         """It as plain values, as they are written in JSON."""
         return {"change": self.kind, "cost": round(self.cost, 4), "text": str(self)}
 
+    @abstractmethod
     def _applied(self, events: list[Any], clock: Clock) -> list[Any]:
-        raise NotImplementedError
+        """The events as they would have been."""
 
 
 @dataclass(frozen=True)
