@@ -25,6 +25,7 @@ from cepheid.algebra import (
     Expression,
     Iteration,
     Key,
+    Negation,
     Parallel,
     Policy,
     Relation,
@@ -87,11 +88,16 @@ def is_single(rule: Rule) -> bool:
     Any attribute is a key; those are taken that the composite event hands on. An event without it
     matches all the same.
     """
-    pattern = rule.pattern
-    if not isinstance(pattern, Tree) or len(pattern.components) > 1 or pattern.negations:
-        return False
     listens = rule.output.type in input_types(rule)
-    return not listens and not any(find(rule, Aggregate))
+    return is_of_one(rule) and not listens and not any(find(rule, Negation | Aggregate))
+
+
+def is_of_one(rule: Rule) -> bool:
+    """Whether a match is made of one event, whatever else it looks at.
+
+    Such an event may match without a value of the key: then nothing is equal to it.
+    """
+    return isinstance(rule.pattern, Tree) and len(rule.pattern.components) == 1
 
 
 # --- equal attributes ------------------------------------------------------------------
@@ -103,12 +109,22 @@ class Use:
 
     `own` are the equalities that decide by themselves which events are looked at. With `must`,
     one of them has to tie the use to others; otherwise equalities from elsewhere do as well.
+    Events that are looked for `apart` are no part of a match: what is equal to them need not be
+    equal to each other.
     """
 
     label: str
     types: tuple[str, ...]
     own: frozenset[tuple[Place, Place]] = frozenset()
     must: bool = False
+    apart: bool = False
+
+    def tied(self, group: frozenset[Place]) -> frozenset[Place]:
+        """The attributes of this use that are equal to one of a group."""
+        if not self.apart:
+            return frozenset(place for place in group if place[0] == self.label)
+        ends = {end for pair in self.own if set(pair) & group for end in pair}
+        return frozenset(place for place in ends if place[0] == self.label)
 
 
 @dataclass
@@ -119,7 +135,7 @@ class _Uses:
 
 
 class _Tied:
-    """Attributes that are equal to each other, directly or through others."""
+    """Attributes of a match that are equal to each other, directly or through others."""
 
     def __init__(self, found: _Uses) -> None:
         self._uses = found.uses
@@ -133,26 +149,31 @@ class _Tied:
         is then equal to two that are not equal to each other.
         """
         for group in self._groups():
-            pairs = len(group) * (len(group) - 1) // 2
-            whole = sum(pair <= group for pair in self._equal) == pairs
+            places = group.union(*(use.tied(group) for use in self._uses))
+            pairs = len(places) * (len(places) - 1) // 2
+            whole = sum(pair <= places for pair in self._equal) == pairs
             key = self._key(group)
             if key is not None and (whole or not complete):
                 yield key
 
     def _groups(self) -> list[frozenset[Place]]:
+        labels = {use.label for use in self._uses if not use.apart}
         groups: list[frozenset[Place]] = []
         for pair in sorted(self._equal, key=sorted):
-            meant = [group for group in groups if group & pair]
+            inner = frozenset(place for place in pair if place[0] in labels)
+            if not inner:
+                continue
+            meant = [group for group in groups if group & inner]
             groups = [group for group in groups if group not in meant]
-            groups.append(pair.union(*meant))
+            groups.append(inner.union(*meant))
         return groups
 
     def _key(self, group: frozenset[Place]) -> RouteKey | None:
         """For every type an attribute that all its uses have in the group."""
         choices: dict[str, set[str]] = {}
         for use in self._uses:
-            tied = not use.must or any(set(pair) <= group for pair in use.own)
-            names = {name for label, name in group if label == use.label}
+            tied = not use.must or use.apart or any(set(pair) <= group for pair in use.own)
+            names = {name for _, name in use.tied(group)}
             if not tied or not names:
                 return None
             for type_ in use.types:
@@ -206,7 +227,7 @@ class _TreeUses(_Uses):
     def _apart(self, label: str, predicate: EventPredicate) -> Use:
         tests = (named(self._parameters.resolved(p), label) for p in conjuncts(predicate.filter))
         pairs = frozenset(pair for pair in _equalities(tests) if label in (pair[0][0], pair[1][0]))
-        return Use(label, predicate.types, pairs, must=True)
+        return Use(label, predicate.types, pairs, must=True, apart=True)
 
 
 def _ancestors(tree: Tree) -> dict[str, set[str]]:

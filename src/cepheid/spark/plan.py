@@ -31,7 +31,7 @@ from cepheid.kernel.registry import FAILURE
 from cepheid.runtime.settings import Settings
 from cepheid.runtime.tabular import Tabular
 from cepheid.spark import sieve
-from cepheid.spark.keys import RouteKey, carries, is_single, route_keys
+from cepheid.spark.keys import RouteKey, carries, is_of_one, is_single, route_keys
 from cepheid.spark.placing import placed
 from cepheid.spark.sieve import Sieve
 
@@ -76,7 +76,7 @@ class Group:
         """Whether an event without a value of the key has to do with every value."""
         if not self.key or len(self.shards) == 1:
             return False
-        return self.open or any(rule.missing or is_single(rule) for rule in self.rules)
+        return self.open or any(rule.missing or is_of_one(rule) for rule in self.rules)
 
 
 @dataclass(frozen=True)
