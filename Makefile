@@ -17,6 +17,9 @@ BENCH := pip compile --group bench --constraints requirements/dev.lock --quiet -
 # What `make bench` does; all of it unless told: make bench PARTS="papers document"
 PARTS ?= papers queue spark peers plots document
 
+# A test that hangs ends its process and fails, with the place where it stood.
+HANGING := -o faulthandler_timeout=400 -o faulthandler_exit_on_timeout=true
+
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PHONY: help java demo test test-long test-kill test-cluster test-kafka bench bench-quick bench-spark bench-peers bench-ready docs lint format lock clean
@@ -31,7 +34,7 @@ demo: $(READY) java ## Find fires: an hour in this process, a day with Spark, ki
 
 test: $(READY) java ## Run all tests, doctests and documentation examples
 	@$(BIN)/python -m cepheid.kernel.ready
-	@$(BIN)/pytest -n $(WORKERS) --dist loadgroup -m "not slow"
+	@$(BIN)/pytest -n $(WORKERS) --dist loadgroup -m "not slow" $(HANGING)
 
 test-long: $(READY) ## Run the property tests with 20000 examples each
 	@$(BIN)/python -m cepheid.kernel.ready

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence as Many
 from dataclasses import replace
+from functools import cache
 from itertools import pairwise
 
 from hypothesis import strategies as st
@@ -72,6 +73,7 @@ numbers = st.one_of(
     st.integers(-3, 9), st.sampled_from([0.5, 2.0, -1.25, 1e300, 1e-7, float(2**60)])
 )
 texts = st.one_of(st.sampled_from(["x", "y", ""]), st.text(max_size=5))
+_VALUES = {"k": st.sampled_from(["x", "y"]), "v": numbers, "w": numbers}
 relations = st.sampled_from(list(Relation))
 functions = st.sampled_from(list(Function))
 
@@ -79,13 +81,14 @@ functions = st.sampled_from(list(Function))
 # --- events ------------------------------------------------------------------
 
 
+@cache
 @st.composite
 def events(draw: st.DrawFn, types: Many[str] = TYPES) -> Event:
     """An event with few different times, keys and values, so that things happen."""
     start = draw(st.integers(0, 30)) * SECOND
     length = draw(st.sampled_from([0, 0, 0, 1, 3])) * SECOND
     attributes: dict[str, Value] = {}
-    for name, values in {"k": st.sampled_from(["x", "y"]), "v": numbers, "w": numbers}.items():
+    for name, values in _VALUES.items():
         if draw(st.integers(0, 5)):
             attributes[name] = draw(values)
     return Event(draw(st.sampled_from(list(types))), start, start + length, attributes)
@@ -105,11 +108,23 @@ def streams(max_size: int = 14) -> st.SearchStrategy[list[Event]]:
 # --- expressions -------------------------------------------------------------
 
 
+@cache
 def literals() -> st.SearchStrategy[Expression]:
     """A number."""
     return numbers.map(Literal)
 
 
+@cache
+def _or_number(leaves: st.SearchStrategy[Expression]) -> st.SearchStrategy[Expression]:
+    return st.one_of(leaves, literals())
+
+
+@cache
+def _or_parameter(leaves: st.SearchStrategy[Expression]) -> st.SearchStrategy[Expression]:
+    return st.one_of(leaves, st.just(Parameter("p1")))
+
+
+@cache
 def arithmetic(leaves: st.SearchStrategy[Expression]) -> st.SearchStrategy[Expression]:
     """Sums and products of leaves; a minus before a number is part of the number."""
     return st.recursive(
@@ -122,11 +137,13 @@ def arithmetic(leaves: st.SearchStrategy[Expression]) -> st.SearchStrategy[Expre
     )
 
 
+@cache
 def comparisons(leaves: st.SearchStrategy[Expression]) -> st.SearchStrategy[Expression]:
     """A leaf compared with an arithmetic expression."""
-    return st.builds(Comparison, relations, leaves, arithmetic(st.one_of(leaves, literals())))
+    return st.builds(Comparison, relations, leaves, arithmetic(_or_number(leaves)))
 
 
+@cache
 def conditions(leaves: st.SearchStrategy[Expression]) -> st.SearchStrategy[Expression]:
     """Comparisons under and, or and not, nested but never the same in itself."""
 
@@ -145,16 +162,19 @@ def conditions(leaves: st.SearchStrategy[Expression]) -> st.SearchStrategy[Expre
     return st.recursive(comparisons(leaves), either, max_leaves=4)
 
 
+@cache
 def own_attributes() -> st.SearchStrategy[Expression]:
     """A number of the event being tested."""
     return st.sampled_from(NUMBERS).map(lambda name: Attribute(None, name))
 
 
+@cache
 def attributes_of(labels: Many[str]) -> st.SearchStrategy[Expression]:
     """A number of an event of the match."""
     return st.builds(Attribute, st.sampled_from(list(labels)), st.sampled_from(NUMBERS))
 
 
+@cache
 def optional_conditions(
     leaves: st.SearchStrategy[Expression],
 ) -> st.SearchStrategy[Expression | None]:
@@ -169,7 +189,7 @@ def optional_conditions(
 def tesla_rules(draw: st.DrawFn, name: str = "R") -> Rule:
     """A rule that TESLA can say, and that means something on `streams`."""
     count = draw(st.integers(1, 4))
-    labels = [f"L{index}" for index in range(count)]
+    labels = tuple(f"L{index}" for index in range(count))
     keyed = draw(st.booleans())
     bindings: list[Binding] = []
     if keyed:
@@ -182,13 +202,13 @@ def tesla_rules(draw: st.DrawFn, name: str = "R") -> Rule:
     for index, label in enumerate(labels):
         leaves = own_attributes()
         later = index > 0 and bound_number
-        usable = st.one_of(leaves, st.just(Parameter("p1"))) if later else leaves
+        usable = _or_parameter(leaves) if later else leaves
         parts: list[Expression] = []
         if index > 0 and keyed and draw(st.booleans()):
             parts.append(Comparison(Relation.EQUAL, Attribute(None, "k"), Parameter("p0")))
         if draw(st.booleans()):
             relation = draw(relations)
-            right = draw(arithmetic(st.one_of(usable, literals())))
+            right = draw(arithmetic(_or_number(usable)))
             left = draw(leaves)
             binds = relation is Relation.EQUAL and isinstance(right, Parameter)
             parts.append(Comparison(Relation.LESS if binds else relation, left, right))
@@ -216,6 +236,7 @@ def tesla_rules(draw: st.DrawFn, name: str = "R") -> Rule:
     return Rule(name, Output(f"Out{name}", outputs), tree, consuming, point=True, language="tesla")
 
 
+@cache
 @st.composite
 def tesla_parents(draw: st.DrawFn, labels: Many[str]) -> dict[str, str]:
     """What each event but the first hangs on: a tree that need not follow the order of the text."""
@@ -225,6 +246,7 @@ def tesla_parents(draw: st.DrawFn, labels: Many[str]) -> dict[str, str]:
     return parents
 
 
+@cache
 @st.composite
 def closed_predicates(draw: st.DrawFn, *, keyed: bool) -> EventPredicate:
     """What a negation or an aggregate looks for."""
@@ -236,6 +258,7 @@ def closed_predicates(draw: st.DrawFn, *, keyed: bool) -> EventPredicate:
     return EventPredicate((draw(st.sampled_from(TYPES)),), al.conjunction(parts))
 
 
+@cache
 @st.composite
 def tesla_windows(draw: st.DrawFn, labels: Many[str]) -> Window:
     """A window by time, or between two events."""
@@ -245,12 +268,14 @@ def tesla_windows(draw: st.DrawFn, labels: Many[str]) -> Window:
     return Window.within(draw(durations), draw(st.sampled_from(list(labels))))
 
 
+@cache
 @st.composite
 def tesla_negations(draw: st.DrawFn, labels: Many[str], *, keyed: bool) -> Negation:
     """A negation."""
     return Negation("", draw(closed_predicates(keyed=keyed)), draw(tesla_windows(labels)))
 
 
+@cache
 @st.composite
 def tesla_aggregates(draw: st.DrawFn, labels: Many[str], *, keyed: bool) -> Aggregate:
     """An aggregate."""
@@ -266,7 +291,7 @@ def tesla_aggregates(draw: st.DrawFn, labels: Many[str], *, keyed: bool) -> Aggr
 @st.composite
 def sase_rules(draw: st.DrawFn, name: str = "Q") -> Rule:
     """A query that SASE can say."""
-    labels = [f"x{index}" for index in range(draw(st.integers(1, 4)))]
+    labels = tuple(f"x{index}" for index in range(draw(st.integers(1, 4))))
     within = draw(st.one_of(st.none(), durations))
     components = []
     for label, follower in zip(labels, [*labels[1:], None], strict=True):
@@ -284,7 +309,7 @@ def sase_rules(draw: st.DrawFn, name: str = "Q") -> Rule:
     negations, deadline = [], None
     for index, (window, due) in enumerate(gaps):
         if draw(st.integers(0, 3)) == 0:
-            tested = draw(optional_conditions(st.one_of(own_attributes())))
+            tested = draw(optional_conditions(own_attributes()))
             parts = list(al.conjuncts(tested))
             if draw(st.booleans()):
                 right = draw(attributes_of(labels))
@@ -391,11 +416,13 @@ def laipl_collections(draw: st.DrawFn, name: str = "R") -> Rule:
     return Rule(name, Output(f"Out{name}", outputs), collection, language="laipl")
 
 
+@cache
 def own_tests() -> st.SearchStrategy[Expression]:
     """The value of an event compared with a number."""
     return st.builds(Comparison, relations, st.just(Attribute(None, "v")), literals())
 
 
+@cache
 @st.composite
 def laipl_leaves(draw: st.DrawFn, type_: str, label: str) -> tuple[Body, Expression]:
     """A constraint about a type under a label, and its value."""
@@ -427,6 +454,7 @@ def core_rules(draw: st.DrawFn, name: str = "X") -> Rule:
     return Rule(name, Output(name), Detector(_numbered(body), None, within), language="core")
 
 
+@cache
 def core_atoms() -> st.SearchStrategy[Body]:
     """An atom with a domain of its own."""
 
@@ -440,6 +468,7 @@ def core_atoms() -> st.SearchStrategy[Body]:
     return st.composite(atom)()
 
 
+@cache
 @st.composite
 def core_signals(draw: st.DrawFn) -> EventPredicate:
     """An event description."""
@@ -447,6 +476,7 @@ def core_signals(draw: st.DrawFn) -> EventPredicate:
     return EventPredicate((draw(st.sampled_from(TYPES)),), filter_)
 
 
+@cache
 def core_bodies() -> st.SearchStrategy[Body]:
     """Expressions over atoms."""
     return st.recursive(core_atoms(), _core_parts, max_leaves=5)

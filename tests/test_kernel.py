@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import fields, replace
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -202,6 +203,17 @@ def test_policies_choose_for_every_member_of_a_family(
     assert_equal_to_the_oracle(rules, events, 40 * SECOND, cut)
 
 
+@cache
+def consuming_member(policy: str, constant: int) -> Rule:
+    (rule,) = cepheid.load(
+        "Rule R define F(v: int, w: int) from B() and "
+        f"{policy} A(v > {constant}) within 9 s from B and each A(v > 3) as C within 5 s from A "
+        "where v = A.v and w = C.v consuming A",
+        language="tesla",
+    ).rules
+    return rule
+
+
 @pytest.mark.property
 @given(
     constants=st.lists(st.integers(0, 200), min_size=66, max_size=70),
@@ -212,13 +224,11 @@ def test_large_families_consume_for_every_member(
     constants: list[int], values: list[int | None], policy: str
 ) -> None:
     """More members than fit into one word of bits."""
-    text = "\n".join(
-        f"Rule R{index} define F{index}(v: int, w: int) from B() and "
-        f"{policy} A(v > {constant}) within 9 s from B and each A(v > 3) as C within 5 s from A "
-        "where v = A.v and w = C.v consuming A"
-        for index, constant in enumerate(constants)
-    )
-    rules = cepheid.load(text, language="tesla").rules
+    read = [consuming_member(policy, constant) for constant in constants]
+    rules = [
+        replace(rule, name=f"R{index}", output=replace(rule.output, type=f"F{index}"))
+        for index, rule in enumerate(read)
+    ]
     assert len(families(rules)) == 1
     events = [
         Event(

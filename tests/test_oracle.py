@@ -107,7 +107,7 @@ def test_events_that_no_rule_uses_change_nothing(language: str, data: st.DataObj
     rule, stream = data.draw(scenes(RULES[language]))
     others = [
         replace(event, id=f"other {index}")
-        for index, event in enumerate(data.draw(st.lists(events(types=["Z"]), max_size=4)))
+        for index, event in enumerate(data.draw(st.lists(events(types=("Z",)), max_size=4)))
     ]
     assert found(rule, [*others, *stream]) == found(rule, stream)
 

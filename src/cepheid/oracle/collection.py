@@ -156,8 +156,9 @@ class CollectionEvaluator:
         if not parts:
             yield so_far
             return
+        used = set(map(id, so_far.events))
         for assignment in self._assignments(parts[0], so_far, pool, after):
-            new = [event.end for event in assignment.events if not so_far.uses(event)]
+            new = [event.end for event in assignment.events if id(event) not in used]
             yield from self._sequenced(parts[1:], assignment, pool, max(new, default=after))
 
     def _candidates(
@@ -167,10 +168,11 @@ class CollectionEvaluator:
         pool: list[Event],
         after: int | None,
     ) -> Iterator[list[Event]]:
+        used = set(map(id, so_far.events))
         free = [
             event
             for event in pool
-            if not so_far.uses(event) and (after is None or event.start > after)
+            if id(event) not in used and (after is None or event.start > after)
         ]
         if isinstance(leaf, Pick):
             yield from self._picked(leaf, pool, free)
