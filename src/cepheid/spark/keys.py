@@ -89,7 +89,8 @@ def is_single(rule: Rule) -> bool:
     matches all the same.
     """
     listens = rule.output.type in input_types(rule)
-    return is_of_one(rule) and not listens and not any(find(rule, Negation | Aggregate))
+    looks_apart = any(find(rule, Negation)) or any(find(rule, Aggregate))
+    return is_of_one(rule) and not listens and not looks_apart
 
 
 def is_of_one(rule: Rule) -> bool:
