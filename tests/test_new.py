@@ -42,8 +42,8 @@ def test_the_next_steps_work_as_typed(
     assert [command[:2] for command in commands] == [
         ["cepheid", "check"],
         ["cepheid", "test"],
-        ["cepheid", "backtest"],
         ["cepheid", "why"],
+        ["cepheid", "backtest"],
     ]
     for command in commands:
         assert main(command[1:]) == 0, command

@@ -257,6 +257,21 @@ def test_a_rule_that_did_match_says_so() -> None:
     answer = ask("define X as [A] ; [B]", "A@1 B@2", "core")
     assert answer.matched
     assert str(answer).startswith("Rule X did match")
+    assert f"cepheid why --id {str(answer.matches[0].id)[:8]}" in str(answer)
+
+
+def test_a_match_near_what_is_asked_about_is_told() -> None:
+    rules = cepheid.load("EVENT SEQ(A x, B y) WITHIN 5", language="sase")
+    events = parse_events("A@1 B@2 A@5 B@11 A@30 B@31")
+    answer = rules.why_not("Match", events, around=4_000_000)
+    assert not answer.matched
+    assert [one.event.end for one in answer.near] == [2_000_000]
+    assert "  but near there it found\n    Match@[1, 2], 2 s earlier\n" in str(answer)
+    assert rules.why(events, answer.near[0].event).rule == "Match"
+    assert answer.to_dict()["near"][0]["id"] == answer.near[0].event.id
+    later = rules.why_not("Match", events, around=events[3])
+    assert later.near == ()
+    assert "near there" not in str(later)
 
 
 def test_around_an_event_asks_for_a_match_with_that_event() -> None:

@@ -10,7 +10,7 @@ from cepheid.why.changes import (
     SetValue,
     Together,
 )
-from cepheid.why.results import Check, Parameter, Place, Why, WhyNot
+from cepheid.why.results import Check, Nearby, Parameter, Place, Why, WhyNot
 
 __all__ = [
     "Add",
@@ -18,6 +18,7 @@ __all__ = [
     "Change",
     "Check",
     "Move",
+    "Nearby",
     "Parameter",
     "PassTime",
     "Place",

@@ -20,12 +20,14 @@ from cepheid.why.given import (
     types_of,
 )
 from cepheid.why.lateness import Late, in_time
-from cepheid.why.results import Check, WhyNot
+from cepheid.why.results import Check, Nearby, WhyNot
 from cepheid.why.search import STORIES, Answer, Search, key_of
 from cepheid.why.story import Setting, Story, leaves_of
 
 WHY_NOT_LIMIT = 200
 """How many events are looked at to tell why a rule found nothing."""
+NEARBY = 3
+"""How many matches near what is asked about are told."""
 CHUNKS = 20
 """How many stretches of a long list are looked through for the attempt that came furthest."""
 
@@ -52,7 +54,17 @@ class Question:
         base = WhyNot(self.rule.name, events=tuple(events), words=self.setting.words, note=note)
         if matches:
             return replace(base, matches=tuple(matches))
+        base = replace(base, near=self._near(story))
         return replace(self, until=until)._explained(base, story, late)
+
+    def _near(self, story: Story) -> tuple[Nearby, ...]:
+        """Matches that are not the one asked about, but lie near it, the nearest first."""
+        time = self.aim.time if self.aim.event is None else self.aim.event.end
+        if time is None:
+            return ()
+        found = [Nearby(event, _away(event, time)) for event in story.of(self.rule.name)]
+        near = [one for one in found if abs(one.away) <= self.aim.reach]
+        return tuple(sorted(near, key=lambda one: abs(one.away))[:NEARBY])
 
     def _is_meant(self, event: CompositeEvent) -> bool:
         """Whether a match is the one that is asked about."""
@@ -184,6 +196,11 @@ class Question:
             return -1.0
         attempts = story.attempts(self.rule.name, replace(self.aim, end=story.end))
         return attempts[0].cost if attempts else math.inf
+
+
+def _away(event: Event, time: int) -> int:
+    """How much later than a time an event lies; negative where it is over by then."""
+    return max(event.start - time, 0) or min(event.end - time, 0)
 
 
 def _ending(rule: Rule) -> frozenset[str]:

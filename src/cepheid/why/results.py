@@ -136,13 +136,27 @@ class Why:
 
 
 @dataclass(frozen=True)
+class Nearby:
+    """A composite event near what was asked about; `away` is how much later, in microseconds."""
+
+    event: CompositeEvent
+    away: int
+
+    def told(self, words: Words) -> str:
+        """The event, and how far off it is."""
+        side = "earlier" if self.away < 0 else "later"
+        away = f"{words.span(abs(self.away))} {side}" if self.away else "at that time"
+        return f"{words.event(self.event)}, {away}"
+
+
+@dataclass(frozen=True)
 class WhyNot:
     """Why a rule did not match: how far it came, what failed, and what would have let it match.
 
     `matches` are composite events of the rule that are there after all; then there is nothing
-    that failed. `change` is the nearest change with which the rule matches, and `then` what it
-    would find; without one, `possible` tells whether there can be any at all. `note` says where
-    a limit cut the search.
+    that failed. `near` are those that the rule found near `around`. `change` is the nearest change
+    with which the rule matches, and `then` what it would find; without one, `possible` tells
+    whether there can be any at all. `note` says where a limit cut the search.
 
     >>> import cepheid
     >>> rules = cepheid.load("define AB as [a: A] ; [b: B]", language="core")
@@ -160,6 +174,7 @@ class WhyNot:
     change: Change | None = None
     then: CompositeEvent | None = None
     matches: tuple[CompositeEvent, ...] = ()
+    near: tuple[Nearby, ...] = ()
     possible: bool = True
     note: str = ""
     events: tuple[Event, ...] = field(default=(), repr=False)
@@ -176,6 +191,7 @@ class WhyNot:
             "rule": self.rule,
             "matched": self.matched,
             "matches": [self.words.record(event) for event in self.matches],
+            "near": [self.words.record(one.event) for one in self.near],
             "events": [_place(place, self.words) for place in self.places],
             "reasons": [check.to_dict() for check in self.reasons],
             "passed": [check.to_dict() for check in self.passed],
@@ -188,12 +204,16 @@ class WhyNot:
     def __str__(self) -> str:
         if self.matches:
             lines = [f"Rule {self.rule} did match"]
-            return "\n".join(lines + _section("it found", map(self.words.event, self.matches)))
+            lines += _section("it found", map(self.words.event, self.matches))
+            return "\n".join([*lines, _offer(self.matches[0])])
         lines = [f"Rule {self.rule} did not match"]
         lines += _section("the furthest it came", _places(self.places))
         lines += _section("what was in order", map(str, self.passed))
         lines += _section("what failed", map(str, self.reasons))
         lines += self._outlook()
+        if self.near:
+            lines += _section("but near there it found", (o.told(self.words) for o in self.near))
+            lines.append(_offer(self.near[0].event))
         return "\n".join(lines)
 
     def _outlook(self) -> list[str]:
@@ -241,6 +261,11 @@ def _places(places: Sequence[Place]) -> list[str]:
 def _section(title: str, lines: Iterable[str]) -> list[str]:
     listed = list(lines)
     return [f"  {title}", *(f"    {line}" for line in listed)] if listed else []
+
+
+def _offer(event: CompositeEvent) -> str:
+    """Where to ask on about what was found."""
+    return f"  what led to it is told by rules.why, or cepheid why --id {str(event.id)[:8]}"
 
 
 def _page(text: str) -> str:
