@@ -377,6 +377,11 @@ def points(text: str, gap: int = SECOND) -> list[Event]:
     ]
 
 
+def test_composite_events_of_equal_events_follow_the_order_of_these() -> None:
+    rules = rules_of("define Pair as [B] || [B]\n\ndefine Two as [Pair] [Pair]")
+    assert_equal_to_the_oracle(rules, [Event("B", 0, 0), Event("B", 0, 0)], 0, [])
+
+
 def test_branches_are_found_by_the_attribute_that_all_of_the_domain_must_share() -> None:
     (rule,) = rules_of(
         """
@@ -388,7 +393,7 @@ def test_branches_are_found_by_the_attribute_that_all_of_the_domain_must_share()
     )
     assert isinstance(rule.pattern, Detector)
     automaton = Automaton.of(rule.pattern.body)
-    machine = Machine(0, 0, automaton, 0, ordered=False, drops=False, side=False)
+    machine = Machine(0, 0, automaton, 0, ordered=False, side=False)
     machine.find_cases(lambda predicate: [sum(map(ord, predicate.types[0]))])
     machine.choose_keys()
     keys = {case.key.column if case.key else None for case in machine.cases.values() if case.state}

@@ -314,11 +314,16 @@ class Order:
 
     def precedes(self, one: Event, other: Event) -> bool:
         """Whether an event comes before another one, also where they are equal."""
-        ranks = [(self.key(event), self._noted.get(id(event), 0)) for event in (one, other)]
-        return ranks[0] < ranks[1]
+        return self.rank(one) < self.rank(other)
+
+    def rank(self, event: Event) -> tuple[Any, ...]:
+        """The sort key, and for equal events which of them was noted first."""
+        return self.key(event), self._noted.get(id(event), 0)
 
     def key(self, event: Event) -> tuple[Any, ...]:
         """A sort key: `a ≺ b` when key(a) < key(b); those of equal events are equal.
+
+        Of composite events made of equal ones, it is the order of these that counts.
 
         >>> early, late = Event("A", 1, 3), Event("B", 2, 3)
         >>> Order().key(early) < Order().key(late)
@@ -331,8 +336,8 @@ class Order:
     def _composite_key(self, event: CompositeEvent) -> tuple[Any, ...]:
         known = self._composite_keys.get(id(event))
         if known is None:
-            parts = tuple((self.key(part), label) for label, part in event.events)
-            key = (event.end, event.start, event.depth, parts, event.type, event.rule)
+            parts = sorted((self.rank(part), label) for label, part in event.events)
+            key = (event.end, event.start, event.depth, tuple(parts), event.type, event.rule)
             known = self._composite_keys[id(event)] = (event, key)
         return known[1]
 

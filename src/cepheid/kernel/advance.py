@@ -75,7 +75,6 @@ from cepheid.kernel.detector_slots import (
     KEY_WIDTH,
     MACHINE,
     MACHINE_DETECTOR,
-    MACHINE_DROPS,
     MACHINE_LISTS_AT,
     MACHINE_ORDERED,
     MACHINE_POSITIONS,
@@ -266,12 +265,12 @@ def is_doomed(m: Ints, machine: int, at: int, now: int) -> bool:
     What comes from now on ends now or later, but for composite events that are told late. Only
     timers, which have no end in the match, can still complete what is old.
     """
-    line = MACHINE_WIDTH * machine
-    if not ints(m, MACHINE)[line + MACHINE_DROPS]:
-        return False
-    detector = DETECTOR_WIDTH * ints(m, MACHINE)[line + MACHINE_DETECTOR]
+    detector = DETECTOR_WIDTH * ints(m, MACHINE)[MACHINE_WIDTH * machine + MACHINE_DETECTOR]
     detectors, records = ints(m, DETECTOR), ints(m, BRANCH)
-    lasts = detectors[detector + DETECTOR_WITHIN] + detectors[detector + DETECTOR_SLACK]
+    within = detectors[detector + DETECTOR_WITHIN]
+    if within < 0:
+        return False
+    lasts = within + detectors[detector + DETECTOR_SLACK]
     return bool(now - records[at + BRANCH_START] > lasts and records[at + BRANCH_HEAP] < 0)
 
 
@@ -400,12 +399,9 @@ def follow(m: Ints, machine: int, at: int, row: int, timer: int, time: int) -> N
 @inlined
 def is_too_long(m: Ints, machine: int, start: int, end: int) -> bool:
     """Whether a match with such an interval is good for nothing."""
-    line = MACHINE_WIDTH * machine
-    detector = DETECTOR_WIDTH * ints(m, MACHINE)[line + MACHINE_DETECTOR]
-    return bool(
-        ints(m, MACHINE)[line + MACHINE_DROPS]
-        and end - start > ints(m, DETECTOR)[detector + DETECTOR_WITHIN]
-    )
+    detector = DETECTOR_WIDTH * ints(m, MACHINE)[MACHINE_WIDTH * machine + MACHINE_DETECTOR]
+    within = ints(m, DETECTOR)[detector + DETECTOR_WITHIN]
+    return bool(0 <= within < end - start)
 
 
 @compiled

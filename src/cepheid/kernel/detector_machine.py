@@ -97,8 +97,7 @@ class Machine:
     """The machine of an expression; `base` is the number of its start among all states.
 
     A machine that is `ordered` keeps its branches in the order in which the oracle looks at them.
-    One that `drops` has no use for branches that cannot be within the rule's time any more. A
-    `side` is one of a parallel expression.
+    A `side` is one of a parallel expression.
     """
 
     number: int
@@ -106,7 +105,6 @@ class Machine:
     automaton: Automaton
     base: int
     ordered: bool
-    drops: bool
     side: bool
     cases: dict[tuple[int, int], Case] = field(default_factory=dict)
     ways: dict[tuple[str, str], int] = field(default_factory=dict)

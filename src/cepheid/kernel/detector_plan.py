@@ -125,7 +125,7 @@ class DetectorPlans:
             any(isinstance(node, Timing) for node in nodes),
         )
         steps = len(self._steps)
-        self._plan_machine(plan, plan.detector.body, plan.detector.within is not None, side=False)
+        self._plan_machine(plan, plan.detector.body, side=False)
         if len(plan.machines) == 1:
             del self._steps[steps:]
         plan.line = self._line(plan, steps)
@@ -170,10 +170,10 @@ class DetectorPlans:
 
     # --- machines ------------------------------------------------------------
 
-    def _plan_machine(self, plan: Plan, body: Body, drops: bool, *, side: bool) -> Machine:
+    def _plan_machine(self, plan: Plan, body: Body, *, side: bool) -> Machine:
         """Plan the machine of an expression, and those of its parallel parts after it."""
         number, base, automaton = len(self._machines), len(self._states), Automaton.of(body)
-        machine = Machine(number, plan.index, automaton, base, plan.ordered, drops, side)
+        machine = Machine(number, plan.index, automaton, base, plan.ordered, side)
         self._machines.append(machine)
         self._machine_doors.append({})
         self._lines.append(())
@@ -190,8 +190,7 @@ class DetectorPlans:
         transitions = machine.automaton.transitions
         begins_only = not any(state in found for found in transitions[1:])
         sides = [
-            self._plan_machine(plan, body, machine.drops and begins_only, side=True).number
-            for body in (atom.left, atom.right)
+            self._plan_machine(plan, body, side=True).number for body in (atom.left, atom.right)
         ]
         in_order = plan.clashes or (machine.side and plan.ordered)
         direct = begins_only and not transitions[state] and not in_order
@@ -230,7 +229,6 @@ class DetectorPlans:
             first_way,
             int(machine.ordered),
             machine.number if machine.side else _NONE,
-            int(machine.drops),
             int(machine.splits),
         )
         self._registers += [plan.positions[label] for label in machine.registers]

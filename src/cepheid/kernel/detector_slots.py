@@ -143,14 +143,13 @@ WAY_WIDTH = 4
     MACHINE_WAYS,
     MACHINE_ORDERED,
     MACHINE_SIDE,
-    MACHINE_DROPS,
     MACHINE_SPLITS,
     MACHINE_DOORS,
     MACHINE_DOORS_END,
-) = range(14)
-MACHINE_WIDTH = 14
-"""`MACHINE_DROPS`: a branch that cannot be within the rule's time any more is good for nothing.
-`MACHINE_SPLITS`: one event may take several transitions. `MACHINE_SIDE` is -1 for a whole rule."""
+) = range(13)
+MACHINE_WIDTH = 13
+"""`MACHINE_SPLITS`: one event may take several transitions. `MACHINE_SIDE` is -1 for a whole
+rule."""
 
 (
     DETECTOR_NUMBER,

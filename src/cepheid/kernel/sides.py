@@ -1,11 +1,7 @@
 """The matches of the sides of parallel expressions, oldest first, as long as a pair needs them.
 
 With a time for the whole rule (`within`), an old match is dropped once every pair with it would be
-too long. If a pair can do more than begin a match (it may decide a branch that waits for pairs),
-even a pair that is too long counts, since it ends that branch. But then any old match that ended
-before everything that still fits will do for all of them: whatever it is paired with, the pair
-follows the same branches, and comes before the pairs that are not too long. So one is kept. A rule
-without such a time keeps a number of matches.
+too long. A rule without such a time keeps a number of matches.
 """
 
 from __future__ import annotations
@@ -21,7 +17,6 @@ from cepheid.kernel.detector_slots import (
     FREE_MATCH,
     MACHINE,
     MACHINE_DETECTOR,
-    MACHINE_DROPS,
     MACHINE_WIDTH,
     MATCH_END,
     MATCH_NEXT,
@@ -84,19 +79,15 @@ def sweep_side(m: Ints, side: int, now: int) -> None:
 
 @compiled
 def _drop_old(m: Ints, side: int, bound: int) -> None:
-    """Drop matches that started (or ended, if their pairs can do more) before a time."""
-    drops = ints(m, MACHINE)[MACHINE_WIDTH * side + MACHINE_DROPS]
+    """Drop matches that started before a time."""
     sides, matches, line = ints(m, SIDE), ints(m, SIDE_MATCH), SIDE_WIDTH * side
-    kept_one = drops != 0
     before, match = NONE, sides[line + SIDE_HEAD]
     while match >= 0 and match != sides[line + SIDE_NEW]:
         at = MATCH_WIDTH * match
         following = matches[at + MATCH_NEXT]
-        old = matches[at + (MATCH_START if drops else MATCH_END)] < bound
-        if old and kept_one:
+        if matches[at + MATCH_START] < bound:
             drop_match(m, side, before, match)
         else:
-            kept_one = kept_one or old
             before = match
         match = following
 

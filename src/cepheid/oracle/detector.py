@@ -92,14 +92,14 @@ class Machine:
 
     body: Body
     world: World
-    bounded: bool
+    within: int | None
     missing: bool
 
     def __post_init__(self) -> None:
         self.automaton = Automaton.of(self.body)
         self.branches: list[Branch] = []
         self.parallels = {
-            state: ParallelMachine(atom, self.world, self.bounded, self.missing)
+            state: ParallelMachine(atom, self.world, self.within, self.missing)
             for state, atom in enumerate(self.automaton.atoms)
             if isinstance(atom, Parallel)
         }
@@ -247,16 +247,19 @@ def _fires_at(timing: Timing, now: int) -> int | None:
 
 @dataclass
 class ParallelMachine:
-    """Two independent machines; each pair of their matches is an event for what surrounds them."""
+    """Two independent machines; each pair of their matches is an event for what surrounds them.
+
+    A pair that lasts longer than the whole rule may is none.
+    """
 
     parallel: Parallel
     world: World
-    bounded: bool
+    within: int | None
     missing: bool
 
     def __post_init__(self) -> None:
         self.sides = [
-            Machine(side, self.world, self.bounded, self.missing)
+            Machine(side, self.world, self.within, self.missing)
             for side in (self.parallel.left, self.parallel.right)
         ]
         self.matches: tuple[list[Branch], list[Branch]] = ([], [])
@@ -280,9 +283,12 @@ class ParallelMachine:
         pairs += [self._pair(one, other) for one in left for other in new[1]]
         left.extend(new[0])
         right.extend(new[1])
-        if not self.bounded:
+        if self.within is None:
             del left[:-PARALLEL_LIMIT], right[:-PARALLEL_LIMIT]
-        return sorted(pairs, key=self.world.order.key)
+        return sorted(filter(self._is_in_time, pairs), key=self.world.order.key)
+
+    def _is_in_time(self, pair: Pair) -> bool:
+        return self.within is None or pair.end - pair.start <= self.within
 
     def _pair(self, one: Branch, other: Branch) -> Pair:
         events = self.world.sorted(_merged([one, other]).constituents)
@@ -305,8 +311,8 @@ class DetectorEvaluator:
     _told: set[frozenset[tuple[str, int]]] = field(default_factory=set)
 
     def __post_init__(self) -> None:
-        bounded = self.detector.within is not None
-        self._machine = Machine(self.detector.body, self.world, bounded, self.rule.missing)
+        within = self.detector.within
+        self._machine = Machine(self.detector.body, self.world, within, self.rule.missing)
 
     def see(self, event: Event) -> list[CompositeEvent]:
         """The composite events that an event completes."""

@@ -37,8 +37,8 @@ class DetectorTrace(DetectorEvaluator):
     refused: list[Branch] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        bounded = self.detector.within is not None
-        self.machine = MachineTrace(self.detector.body, self.world, bounded, self.rule.missing)
+        within = self.detector.within
+        self.machine = MachineTrace(self.detector.body, self.world, within, self.rule.missing)
         self._machine = self.machine
 
     def _composed(self, matches: list[Branch]) -> Iterator[CompositeEvent]:

@@ -116,11 +116,11 @@ class ParallelTrace(ParallelMachine):
         parallel: Parallel, machine: MachineTrace, number: int, numbers: list[int]
     ) -> ParallelTrace:
         """The parallel part of a machine with a number."""
-        made = ParallelTrace(parallel, machine.world, machine.bounded, machine.missing)
+        made = ParallelTrace(parallel, machine.world, machine.within, machine.missing)
         made.pairs = []
         sides = []
         for body, name in ((parallel.left, "a"), (parallel.right, "b")):
-            side = MachineTrace(body, machine.world, machine.bounded, machine.missing)
+            side = MachineTrace(body, machine.world, machine.within, machine.missing)
             side.start_at(f"P{number}{name}", numbers)
             sides.append(side)
         made.sides = list(sides)
