@@ -66,21 +66,26 @@ class Dictionary:
         """The code of a text, new if need be."""
         found = self._codes.get(text)
         if found is None:
-            found = self._new(text)
+            self._add([text])
+            found = self._codes[text]
         if self._pinning:
             self._pinned.add(found)
         return found
 
-    def _new(self, text: str) -> int:
-        self.version += 1
-        if self._free:
-            code = self._free.pop()
+    def codes(self, texts: Sequence[str]) -> Ints:
+        """The codes of many texts, new where need be."""
+        self._add(list(dict.fromkeys(text for text in texts if text not in self._codes)))
+        return np.fromiter(map(self._codes.__getitem__, texts), np.int64, len(texts))
+
+    def _add(self, new: list[str]) -> None:
+        """Give codes to texts that have none: those that were given up, then larger ones."""
+        self.version += len(new)
+        again = [self._free.pop() for _ in range(min(len(new), len(self._free)))]
+        for code, text in zip(again, new, strict=False):
             self._texts[code] = text
-        else:
-            code = len(self._texts)
-            self._texts.append(text)
-        self._codes[text] = code
-        return code
+        first, rest = len(self._texts), new[len(again) :]
+        self._texts += rest
+        self._codes.update(zip(new, (*again, *range(first, first + len(rest))), strict=True))
 
     def find(self, text: str) -> int:
         """The code of a text, or -1."""

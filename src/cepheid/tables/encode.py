@@ -55,8 +55,7 @@ class _Column:
         self._lookup: Ints | None = None
         if self._tag == TEXT:
             array = coded(array)
-            known = [encoder.texts.code(text) for text in texts(array.dictionary)]
-            self._lookup = np.array([*known, 0], np.int64)
+            self._lookup = np.append(encoder.texts.codes(texts(array.dictionary)), 0)
             array = array.indices
         self._array = array
 
