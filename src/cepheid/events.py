@@ -304,7 +304,7 @@ class Order:
     """
 
     def __init__(self, schema: Schema | None = None) -> None:
-        self._schema = schema or Schema()
+        self.schema = schema or Schema()
         self._composite_keys: dict[int, tuple[CompositeEvent, tuple[Any, ...]]] = {}
         self._noted: dict[int, int] = {}
 
@@ -342,7 +342,7 @@ class Order:
         return known[1]
 
     def _content(self, event: Event) -> tuple[Any, ...]:
-        declared = list(self._schema.get(event.type, ()))
+        declared = list(self.schema.get(event.type, ()))
         rest = sorted(name for name in event.attributes if name not in declared)
         return tuple((name, _rank(event.attributes.get(name))) for name in [*declared, *rest])
 

@@ -38,6 +38,9 @@ class World:
     failures: bool = False
     now: int = 0
 
+    def __post_init__(self) -> None:
+        self._contents = Order(self.order.schema)
+
     def compose(
         self,
         rule: Rule,
@@ -67,8 +70,8 @@ class World:
         return [CompositeEvent(FAILURE, time, time, attributes, rule=rule.name, events=events)]
 
     def sorted(self, constituents: Iterable[tuple[str, Event]]) -> tuple[tuple[str, Event], ...]:
-        """Constituents in the order of time, then by label."""
-        return tuple(sorted(constituents, key=lambda pair: (self.order.key(pair[1]), pair[0])))
+        """Constituents in the order of time and content, equal ones by their labels."""
+        return tuple(sorted(constituents, key=lambda pair: (self._contents.key(pair[1]), pair[0])))
 
 
 def labelled(bound: Bound) -> list[tuple[str, Event]]:
