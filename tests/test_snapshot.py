@@ -9,10 +9,12 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa  # type: ignore[import-untyped]  # it has no types
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+import cepheid
 from cepheid import CompositeEvent, Event, SnapshotError
 from cepheid.events import Value
 from cepheid.runtime import snapshot
@@ -184,3 +186,18 @@ def test_composite_events_keep_what_they_were_made_of_however_deep() -> None:
     assert isinstance(again, CompositeEvent)
     assert (again.id, again.depth, again.rule) == (event.id, 5_000, "R")
     assert again.events[0][1] is again.events[1][1]
+
+
+def test_what_is_equal_before_and_after_a_snapshot_stays_equal() -> None:
+    """Composite events of equal events are told in the order of the rest of their constituents."""
+    rules = cepheid.load("QUERY Q EVENT SEQ(A x, A y, A z)", language="sase")
+    times = [0, 0, 1, 2, 3]
+    engine = rules.engine(unit="s")
+    engine.push_batch(pa.table({"type": ["A"], "ts": times[:1]}))
+    engine = cepheid.restore(engine.snapshot())
+    found = engine.push_batch(pa.table({"type": ["A"] * 4, "ts": times[1:]}))
+    parts = [[part["ts"] for part in events] for events in found.column("events").to_pylist()]
+    whole = rules.detect(pa.table({"type": ["A"] * 5, "ts": times}), unit="s")
+    assert parts == [
+        [part["ts"] for part in events] for events in whole.column("events").to_pylist()
+    ]

@@ -243,6 +243,16 @@ class Payload:
         self._ticks.load(under("ticks/", state))
         self._objects.load(under("objects/", state))
         self._rows = [Rows.of(under(f"rows/{number}/", state)) for number in range(count)]
+        self._resume()
+
+    def _resume(self) -> None:
+        """The next event may be equal to the newest one that is kept."""
+        origins = [int(rows.origins[-1]) for rows in self._rows if len(rows)]
+        newest = max([*origins, *self._objects.events], default=-1)
+        if newest >= 0:
+            self._last = self.event(newest)
+            self._last_end = self._last.end
+            self._last_leader = int(self.leaders(np.array([newest]))[0])
 
 
 def _by_id(one: Event | Table, other: Event | Table) -> bool:
