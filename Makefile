@@ -34,7 +34,8 @@ demo: $(READY) java ## Find fires: an hour in this process, a day with Spark, ki
 
 test: $(READY) java ## Run all tests, doctests and documentation examples
 	@$(BIN)/python -m cepheid.kernel.ready
-	@$(BIN)/pytest -n $(WORKERS) --dist loadgroup -m "not slow" $(HANGING)
+	@$(BIN)/pytest -n $(WORKERS) --dist worksteal -m "not slow and not spark" $(HANGING)
+	@$(BIN)/pytest -n 0 -m "spark and not slow" $(HANGING)
 
 test-long: $(READY) ## Run the property tests with 20000 examples each
 	@$(BIN)/python -m cepheid.kernel.ready

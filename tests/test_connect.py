@@ -10,7 +10,7 @@ import pytest
 
 from tests.cases import ROOT
 
-pytestmark = pytest.mark.xdist_group("spark")
+pytestmark = pytest.mark.spark
 
 SOME = "engine_gives_with or absences_without"
 """A table and a stream; all of them in make test-cluster."""

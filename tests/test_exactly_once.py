@@ -21,7 +21,7 @@ from tests.cases import ROOT
 from tests.killed import SCHEMA, rules
 from tests.spark import Row, ordered, write_events
 
-pytestmark = pytest.mark.xdist_group("spark")
+pytestmark = pytest.mark.spark
 
 BATCHES, SIZE = 8, 90
 LIMIT = 600

@@ -26,7 +26,7 @@ from tests.killed import CORE, SCHEMA, TESLA
 from tests.spark import Row, ordered
 from tests.test_exactly_once import LIMIT, SIZE, events, expected, kill_group
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("spark")]
+pytestmark = [pytest.mark.slow, pytest.mark.spark]
 
 BAD = ["{", "[1, 2]", '{"type": "Temp"}']
 INSTALLED = importlib.metadata.version("pyspark")

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 pytestmark = [
-    pytest.mark.xdist_group("spark"),
+    pytest.mark.spark,
     # Spark's own code warns of what is to go in Python and pandas.
     pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning"),
     pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::UserWarning"),
