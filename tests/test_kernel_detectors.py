@@ -462,6 +462,7 @@ def test_of_equal_constituents_the_first_branch_tells(text: str) -> None:
         "define X as [A] || [B] within 10s",
         "define X as [C] ([A] || [B]) within 10s",
         "define X as [D] ; ([A] ; [B] || [C]) within 10s",
+        "define X as [C] ([A] ; [E] || [B]) within 10s",
         "define X as ([A] | [A in {A, D}], [T1] | [D]) T1 = 3s",
         "define X as ([A], [T1]) T1 = 3s || [B] within 10s",
         "define Y as ([A], [T1]) T1 = 3s define X as [Y] ; [D] within 10s",
