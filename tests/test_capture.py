@@ -247,7 +247,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "made"
 
 
-CAPTURE = ["test", "--capture", "rules/", "--events", "data/events.csv"]
+CAPTURE = ["test", "--capture", "rules/", "--input", "data/events.csv"]
 
 
 def test_cases_are_added_to_a_file_and_pass_there(

@@ -369,7 +369,7 @@ def test_command_writes_the_page(tmp_path: Path, capsys: pytest.CaptureFixture[s
     rule.write_text(RULES)
     csv.write_csv(history(), events)
     page = tmp_path / "page.html"
-    command = ["report", str(rule), "--events", str(events), "--output", str(page)]
+    command = ["report", str(rule), "--input", str(events), "--output", str(page)]
     assert main([*command, "--title", "A & B"]) == 0
     assert capsys.readouterr().out == f"{page}: 120 matches in 150 events\n"
     assert "<h1>A &amp; B</h1>" in page.read_text("utf-8")
@@ -378,12 +378,12 @@ def test_command_writes_the_page(tmp_path: Path, capsys: pytest.CaptureFixture[s
 @pytest.mark.parametrize(
     ("arguments", "status", "told"),
     [
-        (["--events", "events.csv", "--output", "page.pdf"], 1, "must end in .html; got page.pdf"),
-        (["--events", "nothing.csv"], 1, "nothing is at nothing.csv"),
-        (["--events", "events.csv", "--key", "arae"], 1, "did you mean area?"),
-        (["--events", "events.csv", "--draw-events", "0"], 1, "events must be at least 1; got 0"),
-        (["--events", "events.csv", "--until", "soon"], 1, "a moment must be written as"),
-        ([], 2, "--events must say where the events are"),
+        (["--input", "events.csv", "--output", "page.pdf"], 1, "must end in .html; got page.pdf"),
+        (["--input", "nothing.csv"], 1, "nothing is at nothing.csv"),
+        (["--input", "events.csv", "--key", "arae"], 1, "did you mean area?"),
+        (["--input", "events.csv", "--draw-events", "0"], 1, "events must be at least 1; got 0"),
+        (["--input", "events.csv", "--until", "soon"], 1, "a moment must be written as"),
+        ([], 2, "--input must say where the events are"),
     ],
 )
 def test_command_tells_what_is_wrong(

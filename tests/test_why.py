@@ -355,11 +355,11 @@ def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, 
 
 @pytest.mark.usefixtures("folder")
 def test_the_command_lists_and_explains_what_was_found(capsys: pytest.CaptureFixture[str]) -> None:
-    status, told, _ = run(capsys, "--events", "day.jsonl")
+    status, told, _ = run(capsys, "--input", "day.jsonl")
     assert status == 0
     assert "Fire@2026-07-01 12:01:00" in told
     for chosen in (("--match", "1"), ("--id", told.split()[1])):
-        _, told, _ = run(capsys, "--events", "day.jsonl", *chosen)
+        _, told, _ = run(capsys, "--input", "day.jsonl", *chosen)
         assert "the only one in the 5 min before Smoke" in told
 
 
@@ -369,7 +369,7 @@ def test_the_command_numbers_few_events_as_detect_orders_them(
 ) -> None:
     text = "".join(f'Temp@{n}(area="A{n}", value=50.0)\nSmoke@9(area="A{n}")\n' for n in (3, 1, 2))
     Path("many.events").write_text(text)
-    _, told, _ = run(capsys, "--events", "many.events")
+    _, told, _ = run(capsys, "--input", "many.events")
     found = cepheid.load(FIRE, language="tesla").detect(parse_events(text))
     assert [line.split()[1] for line in told.splitlines()] == [str(one.id)[:8] for one in found]
     assert len(found) == 3
@@ -378,9 +378,9 @@ def test_the_command_numbers_few_events_as_detect_orders_them(
 @pytest.mark.usefixtures("folder")
 def test_the_command_tells_why_not_as_text_and_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     where = ("--not", "R1", "--around", "2026-07-01 12:02")
-    _, told, _ = run(capsys, "--events", "day.jsonl", *where)
+    _, told, _ = run(capsys, "--input", "day.jsonl", *where)
     assert "was used up by Fire@2026-07-01 12:01:00" in told
-    _, told, _ = run(capsys, "--events", "small.events", "--not", "R1", "--format", "json")
+    _, told, _ = run(capsys, "--input", "small.events", "--not", "R1", "--format", "json")
     assert json.loads(told)["change"]["change"] == "add"
 
 
@@ -388,15 +388,15 @@ def test_the_command_tells_why_not_as_text_and_as_json(capsys: pytest.CaptureFix
 @pytest.mark.parametrize(
     ("arguments", "status", "message"),
     [
-        ((), 2, "--events must say where"),
-        (("--events", "none.csv"), 1, "none.csv"),
-        (("--events", "none.events"), 1, "none.events"),
-        (("--events", "day.jsonl", "--match", "9"), 1, "from 1 to 1; got 9"),
-        (("--events", "small.events", "--match", "1"), 1, "hint: ask with --not RULE"),
-        (("--events", "day.jsonl", "--id", "zzz"), 1, "no composite event begins with"),
-        (("--events", "day.jsonl", "--not", "R9"), 1, "hint: known: R1"),
-        (("--events", "day.jsonl", "--not", "R1", "--around", "noon"), 1, "2026-07-01T12:00:00"),
-        (("--events", "day.jsonl", "--around", "12"), 2, "must go with --not"),
+        ((), 2, "--input must say where"),
+        (("--input", "none.csv"), 1, "none.csv"),
+        (("--input", "none.events"), 1, "none.events"),
+        (("--input", "day.jsonl", "--match", "9"), 1, "from 1 to 1; got 9"),
+        (("--input", "small.events", "--match", "1"), 1, "hint: ask with --not RULE"),
+        (("--input", "day.jsonl", "--id", "zzz"), 1, "no composite event begins with"),
+        (("--input", "day.jsonl", "--not", "R9"), 1, "hint: known: R1"),
+        (("--input", "day.jsonl", "--not", "R1", "--around", "noon"), 1, "2026-07-01T12:00:00"),
+        (("--input", "day.jsonl", "--around", "12"), 2, "must go with --not"),
     ],
 )
 def test_the_command_says_what_is_wrong(
@@ -407,7 +407,7 @@ def test_the_command_says_what_is_wrong(
 
 
 def test_the_command_runs_as_a_person_runs_it(folder: Path) -> None:
-    done = run_apart("why", "fire.tesla", "--events", "small.events", "--not", "R1", cwd=folder)
+    done = run_apart("why", "fire.tesla", "--input", "small.events", "--not", "R1", cwd=folder)
     assert done.returncode == 0
     assert "it would have matched if" in done.stdout
 

@@ -40,7 +40,7 @@ def add_capture(command: argparse.ArgumentParser) -> None:
     )
     group.add_argument("--name", help="what the case is called")
     group.add_argument("--to", type=Path, metavar="FILE", help="add the case to this spec file")
-    add_history(group, "--events")
+    add_history(group)
     group.add_argument("--language", choices=list(LANGUAGES), help="instead of the files' ending")
     group.add_argument("--schema", type=Path, help="a file that declares the event types")
 
@@ -50,7 +50,7 @@ def capture_command(options: argparse.Namespace) -> int:
     if options.id is None and options.match is None and options.around is None:
         return _told("--id, --match or --around must say what to capture", USAGE)
     if not options.input:
-        return _told("--events must say where the events are\n\nhint: --events events.csv", USAGE)
+        return _told("--input must say where the events are\n\nhint: --input events.csv", USAGE)
     rules = loaded(argparse.Namespace(**{**vars(options), "rules": options.specs}))
     if rules is None:
         return USAGE

@@ -17,11 +17,10 @@ FORMATS = ("parquet", "csv", "json")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def add_history(command: argparse._ActionsContainer, flag: str = "--input") -> None:
+def add_history(command: argparse._ActionsContainer) -> None:
     """The options that say where events are and how they are to be read."""
     command.add_argument(
-        flag,
-        dest="input",
+        "--input",
         nargs="+",
         type=Path,
         metavar="PATH",
@@ -40,9 +39,7 @@ def add_project(command: argparse.ArgumentParser) -> None:
     )
 
 
-def with_project(
-    options: argparse.Namespace, command: str = "backtest", flag: str = "--input"
-) -> argparse.Namespace:
+def with_project(options: argparse.Namespace, command: str = "backtest") -> argparse.Namespace:
     """The options of a command, with what they do not say taken from a project file."""
     from cepheid.spark.project import FILE, read_project
 
@@ -57,10 +54,10 @@ def with_project(
         setattr(found, name, getattr(options, name) or settings.get(name))
     found.schema = Path(found.schema) if found.schema else None
     if not found.rules:
-        hint = f"cepheid {command} fire.tesla {flag} PATH"
+        hint = f"cepheid {command} fire.tesla --input PATH"
         raise ProjectError(f"rules must be named\n\nhint: {hint}")
     if not found.input:
-        raise ProjectError(f"{flag} must say where the events are\n\nhint: {flag} events.csv")
+        raise ProjectError("--input must say where the events are\n\nhint: --input events.csv")
     if found.input_format not in (None, *FORMATS):
         raise ProjectError(
             f"format of history must be one of {', '.join(FORMATS)}; got {found.input_format}"

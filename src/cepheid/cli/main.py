@@ -37,7 +37,7 @@ the first ten minutes:
   cd fire
   cepheid test rules/                   what the rule must find, and does
   cepheid backtest rules/ --input data/events.csv
-  cepheid why rules/ --events data/events.csv --match 1
+  cepheid why rules/ --input data/events.csv --match 1
   cepheid explain rules/                how the rule works
 
 Every command has examples: cepheid backtest --help

@@ -115,7 +115,7 @@ made {folder}
 next:
 {enter}  cepheid check rules/ --schema events.schema
   cepheid test rules/
-  cepheid why rules/ --schema events.schema --events data/events.csv --match 1
+  cepheid why rules/ --schema events.schema --input data/events.csv --match 1
   cepheid backtest rules/ --schema events.schema --input data/events.csv
 
 with Spark (pip install 'cepheid[spark]'):

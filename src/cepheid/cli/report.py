@@ -15,9 +15,9 @@ from cepheid.records import Clock
 DONE, FAILED, USAGE = 0, 1, 2
 REPORT_HELP = """\
 examples:
-  cepheid report fire.tesla --events events.csv                       writes report.html
-  cepheid report rules/ --events 2026/ --output july.html             a folder of files
-  cepheid report rules/ --events e.jsonl --unit ms --key area         tracks by an attribute
+  cepheid report fire.tesla --input events.csv                       writes report.html
+  cepheid report rules/ --input 2026/ --output july.html             a folder of files
+  cepheid report rules/ --input e.jsonl --unit ms --key area         tracks by an attribute
   cepheid report                                                      what cepheid.yml says
 
 The page needs no network and no other file. Every event and match is counted; of many, a fair
@@ -35,7 +35,7 @@ def add_report(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add_rules(command, needed=False)
-    add_history(command, "--events")
+    add_history(command)
     add_project(command)
     command.add_argument(
         "--output", type=Path, default=Path("report.html"), metavar="FILE", help="(report.html)"
@@ -57,7 +57,7 @@ def add_report(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 def report_command(options: argparse.Namespace) -> int:
     """Write the page and say what is on it; the result is the exit status."""
     try:
-        options = with_project(options, command="report", flag="--events")
+        options = with_project(options, command="report")
     except CepheidError as error:
         return _told(error, USAGE)
     rules = loaded(options)

@@ -18,9 +18,9 @@ examples:
   cepheid test tests/ --runtime all     every *.test below a folder, on every runtime
 
   make a case from real data, checked before it is written:
-  cepheid test --capture fire.tesla --events day.parquet --match 1 --rule R1 --to fire.test
-  cepheid test --capture fire.tesla --events day.parquet --id 11aa4f2a >> fire.test
-  cepheid test --capture fire.tesla --events day.parquet --rule R1 --key area=A1 \\
+  cepheid test --capture fire.tesla --input day.parquet --match 1 --rule R1 --to fire.test
+  cepheid test --capture fire.tesla --input day.parquet --id 11aa4f2a >> fire.test
+  cepheid test --capture fire.tesla --input day.parquet --rule R1 --key area=A1 \\
       --around "2026-07-01 12:20"       what the rule finds there, or that it finds nothing
 """
 

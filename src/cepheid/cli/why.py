@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 DONE, FAILED, USAGE = 0, 1, 2
 WHY_HELP = """\
 examples:
-  cepheid why fire.tesla --events day.csv                    what was found, with numbers and ids
-  cepheid why fire.tesla --events day.csv --match 3          why the third was found
-  cepheid why fire.tesla --events day.csv --id 5722e8fc      why this one; the first digits will do
-  cepheid why fire.tesla --events day.csv --not R1           why R1 found nothing
-  cepheid why fire.tesla --events day.csv --not R1 --around "2026-07-01 12:03"
-  cepheid why fire.tesla --events day.jsonl --unit s --not R1 --around 90 --format json
-  cepheid why fire.tesla --events small.events --not R1      events as text: Temp@10(value=43.5)
+  cepheid why fire.tesla --input day.csv                    what was found, with numbers and ids
+  cepheid why fire.tesla --input day.csv --match 3          why the third was found
+  cepheid why fire.tesla --input day.csv --id 5722e8fc      why this one; the first digits will do
+  cepheid why fire.tesla --input day.csv --not R1           why R1 found nothing
+  cepheid why fire.tesla --input day.csv --not R1 --around "2026-07-01 12:03"
+  cepheid why fire.tesla --input day.jsonl --unit s --not R1 --around 90 --format json
+  cepheid why fire.tesla --input small.events --not R1      events as text: Temp@10(value=43.5)
 
 Of a rule that found nothing it tells how far it came, what failed and by how much, and the
 nearest change of the events with which it would have matched; that change was tried.
@@ -50,7 +50,7 @@ def add_why(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> No
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add_rules(command)
-    add_history(command, "--events")
+    add_history(command)
     asked = command.add_mutually_exclusive_group()
     asked.add_argument("--id", metavar="ID", help="the id of a composite event, or its beginning")
     asked.add_argument("--match", type=int, metavar="N", help="the N-th of what is found, from 1")
@@ -67,7 +67,7 @@ def add_why(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> No
 def why_command(options: argparse.Namespace) -> int:
     """Tell why, or why not; the result is the exit status."""
     if not options.input:
-        return _told("--events must say where the events are\n\nhint: --events day.csv", USAGE)
+        return _told("--input must say where the events are\n\nhint: --input day.csv", USAGE)
     if options.rule is None and (options.around or options.delay):
         return _told("--around and --delay must go with --not\n\nhint: --not RULE", USAGE)
     rules = loaded(options)
