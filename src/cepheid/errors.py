@@ -372,6 +372,20 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     return f"known: {', '.join(names[:8])}" if names else ""
 
 
+def slip_of(name: str, known: Iterable[str], declared: Iterable[str]) -> str:
+    """A hint where a name is right, and the known one that is like it is not declared.
+
+    >>> slip_of("Smoke", ["Smok", "Temp"], ["Smoke", "Temp"])
+    'Smok is not declared, Smoke is: write Smoke in the place of Smok'
+    """
+    right = set(declared)
+    close = _closest(name, [other for other in known if len(other) <= HINT_LENGTH])
+    wrong = next((other for other in close if other not in right), "")
+    if name not in right or not wrong:
+        return ""
+    return f"{wrong} is not declared, {name} is: write {name} in the place of {wrong}"
+
+
 def _closest(name: str, known: list[str]) -> list[str]:
     """The nearest names; only the likeliest are compared in full, which takes long."""
     letters = _pairs(name)

@@ -210,7 +210,7 @@ class _RuleFamilies:
             self._error(
                 f"value in rule {self.rule.name} must be {wanted}; got {found}",
                 node,
-                _quotes_hint(wanted, found),
+                _quotes_hint(wanted, found) or _condition_hint(wanted, node),
             )
 
     def _attribute(self, node: Expression | None) -> tuple[str | None, Types]:
@@ -232,6 +232,13 @@ class _RuleFamilies:
                 node,
                 _quotes_hint(found, wanted),
             )
+
+
+def _condition_hint(wanted: Family, node: Expression) -> str:
+    if wanted is not Family.TRUTH:
+        return ""
+    point = "; a number is written with a point: 45.5" if isinstance(node, Literal) else ""
+    return f"a condition compares two values, such as value > 45{point}"
 
 
 def _quotes_hint(one: Family | None, other: Family | None) -> str:

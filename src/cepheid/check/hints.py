@@ -29,6 +29,11 @@ _HINTS: dict[str, dict[str, str]] = {
         "": "write {label}.{name}",
         "pretty": "write {name} of {label}",
     },
+    "bare": {
+        "": 'a text stands in quotes: "{name}"',
+        "tesla": 'a text stands in quotes: "{name}", and a parameter is written ${name}',
+        "pretty": 'a text stands in quotes: "{name}", and a parameter is written ${name}',
+    },
     "parameter": {
         "": "bind it where an event has it: Smoke(area = ${name}); "
         "negations and aggregates cannot bind parameters",

@@ -97,7 +97,7 @@ class _Names:
                 hint("own", self.rule, node.name, next(iter(self.labels), "Event")),
             )
         else:
-            self._check_attribute(own, node.name, node)
+            self._check_attribute(own, node.name, node, bare=True)
 
     def _check_labelled(self, label: str, name: str | None, node: Node) -> None:
         if label not in self.labels:
@@ -110,18 +110,24 @@ class _Names:
         elif name is not None:
             self._check_attribute(self.labels[label], name, node)
 
-    def _check_attribute(self, types: Types, name: str, node: Node) -> None:
-        """An attribute must exist in at least one of the types, as far as they are known."""
+    def _check_attribute(self, types: Types, name: str, node: Node, *, bare: bool = False) -> None:
+        """An attribute must exist in at least one of the types, as far as they are known.
+
+        A bare name may be meant as a text, or as a parameter.
+        """
         known = [self.definitions.attributes(type_) for type_ in types]
         if any(attributes is None or name in attributes for attributes in known):
             return
         names = [other for attributes in known if attributes for other in attributes]
         either = " or ".join(dict.fromkeys(types))
+        advice = did_you_mean(name, names) or "it has no attributes"
+        if bare and not advice.startswith("did"):
+            advice += f"; {hint('bare', self.rule, name)}"
         self._error(
             "UNKNOWN_ATTRIBUTE",
             f"event {either} in rule {self.rule.name} has no attribute {name}",
             node,
-            did_you_mean(name, names) or "it has no attributes",
+            advice,
         )
 
     def _check_fields(self) -> None:

@@ -6,7 +6,7 @@ A grammar names its rules `any_of`, `all_of`, `negation`, `comparison`, `sum`, `
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -25,8 +25,8 @@ from cepheid.algebra import (
     conjunction,
     disjunction,
 )
-from cepheid.errors import EventError, Report, Span
-from cepheid.events import Schema, Value
+from cepheid.errors import EventError, Report, Span, did_you_mean, slip_of
+from cepheid.events import Kind, Schema, Value, kind_named
 from cepheid.languages.reading import Passage
 from cepheid.literals import unescape
 from cepheid.units import INT_MAX, INT_MIN, scale, unit_size
@@ -102,6 +102,26 @@ class Lowering:
         """Report a warning about this rule."""
         span = at if isinstance(at, Span) or at is None else self.span(at)
         self.report.warn(condition, message, span, hint=hint, rule=self.rule)
+
+    # --- names ---------------------------------------------------------------
+
+    def meant(self, name: str, known: Iterable[str]) -> str:
+        """A hint on a name that the rule does not have: it, or the one like it, is a slip."""
+        names = list(known)
+        return slip_of(name, names, self.context.schema) or did_you_mean(name, names)
+
+    def kind(self, token: Token, names: Sequence[str]) -> Kind | None:
+        """The kind that a word stands for; reported when there is none."""
+        kind = kind_named(str(token))
+        if kind is None:
+            self.error(
+                "WRONG_TYPE",
+                f"type {token} in rule {self.rule} is not known",
+                token,
+                expected=f"{', '.join(names[:-1])} or {names[-1]}",
+                hint=did_you_mean(str(token), names),
+            )
+        return kind
 
     # --- expressions ---------------------------------------------------------
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
 
@@ -16,7 +16,9 @@ from lark.exceptions import UnexpectedCharacters, UnexpectedEOF, UnexpectedInput
 from lark.lexer import PatternStr
 
 from cepheid.errors import Problem, Report, Source, Span
-from cepheid.languages.advice import missing, misspelt
+from cepheid.languages.advice import missing, misspelt, unknown, words_of
+from cepheid.languages.fault import Fault, unbalanced
+from cepheid.languages.repair import Repairs
 
 TEXT_LIMIT = 64 * 1024
 """The largest text that is read, in characters, unless the caller raises the limit."""
@@ -24,6 +26,9 @@ RULE_LIMIT = 16 * 1024
 """The largest single rule that is read, in characters."""
 NESTING_LIMIT = 32
 """The deepest nesting of brackets that is read."""
+
+TRIED = 6
+"""For so many mistakes of a text changes are tried, which takes longer than reading it."""
 
 HINT_REACH = 400
 """How far around a mistake its line is searched for something to give a hint about."""
@@ -86,20 +91,24 @@ class Grammar:
     """A language's grammar, ready to parse.
 
     `starts` matches where a rule begins at the start of a line, `friendly` adds to the names of
-    terminals, and `hints` maps a pattern in the offending line to advice.
+    terminals, `hints` maps a pattern in the offending line to advice, and `repairs` tries changes.
     """
 
     parser: Lark
     starts: re.Pattern[str]
     friendly: Mapping[str, str]
     hints: tuple[tuple[re.Pattern[str], str], ...]
+    repairs: Repairs
 
     @staticmethod
     def load(
         package: str,
         starts: str,
         friendly: Mapping[str, str],
+        *,
         hints: Iterable[tuple[str, str]] = (),
+        openers: Sequence[str] = (),
+        clauses: Sequence[str] = (),
     ) -> Grammar:
         """Build the parser from `grammar.lark` in a package."""
         text = resources.files(package).joinpath("grammar.lark").read_text("utf-8")
@@ -112,12 +121,12 @@ class Grammar:
             maybe_placeholders=True,
         )
         compiled = tuple((re.compile(pattern, re.IGNORECASE), hint) for pattern, hint in hints)
-        return Grammar(
-            parser,
-            re.compile(starts, re.IGNORECASE | re.MULTILINE),
-            {**FRIENDLY, **friendly},
-            compiled,
+        said = {**FRIENDLY, **friendly}
+        repairs = Repairs(
+            parser, words_of(said.values()), openers, clauses, said.get("FUNCTION", "")
         )
+        begins = re.compile(starts, re.IGNORECASE | re.MULTILINE)
+        return Grammar(parser, begins, said, compiled, repairs)
 
     def read(
         self, source: Source, report: Report, limit: int = TEXT_LIMIT
@@ -154,26 +163,44 @@ class Grammar:
             try:
                 return self.parser.parse(passage.text)
             except UnexpectedInput as error:
-                problem = self._explain(passage, error)
+                few = len(report.errors) < TRIED
+                problem = self._explain(passage, error, trying=few)
         report.add(problem)
         return None
 
-    def _explain(self, passage: Passage, error: UnexpectedInput) -> Problem:
+    def _explain(self, passage: Passage, error: UnexpectedInput, *, trying: bool) -> Problem:
         found, span = _found(passage, error)
-        line = passage.source.line(span.line)
-        near = line[max(0, span.column - HINT_REACH) : span.column + HINT_REACH]
-        words = self._expected(error)
-        known = (hint for pattern, hint in self.hints if pattern.search(near))
+        expected = {name: self._word(name) for name in _terminals(error)}
+        words = sorted(set(expected.values()))
         told = ", ".join(words[:10]) + (", …" if len(words) > 10 else "")
-        hint = misspelt(found, words) or next(known, "") or missing(found, words)
+        fault = Fault.of(passage.text, blank_out(passage.text), error, expected)
+        hint = (
+            misspelt(found, words)
+            or self._known(span, touching=True)
+            or self._advice(fault, words, trying=trying)
+            or unbalanced(fault)
+            or self._known(span, touching=False)
+            or (self.repairs.surplus(fault) if trying else "")
+            or missing(found, words)
+        )
         return Problem("SYNTAX", f"{found} cannot stand here", span, expected=told, hint=hint)
 
-    def _expected(self, error: UnexpectedInput) -> list[str]:
-        if isinstance(error, UnexpectedToken):
-            names = error.accepts or error.expected
-        else:
-            names = set(getattr(error, "allowed", None) or getattr(error, "expected", None) or ())
-        return sorted({self._word(name) for name in names})
+    def _advice(self, fault: Fault, words: Sequence[str], *, trying: bool) -> str:
+        strange = "" if self.repairs.is_keyword(fault.here) else unknown(str(fault.here), words)
+        tried = self.repairs.advice if trying else lambda _: ""
+        return strange or self.repairs.order(fault) or tried(fault)
+
+    def _known(self, span: Span, *, touching: bool) -> str:
+        """The hint on a well-known confusion in the line of a mistake, at its place or anywhere."""
+        line = span.source.line(span.line) if span.source else ""
+        first = max(0, span.column - 1 - HINT_REACH)
+        near = line[first : span.column - 1 + HINT_REACH]
+        start = span.column - 1 - first
+        for pattern, hint in self.hints:
+            for match in pattern.finditer(near):
+                if not touching or match.start() - span.length < start <= match.end():
+                    return hint
+        return ""
 
     def _word(self, terminal: str) -> str:
         if terminal in self.friendly:
@@ -182,6 +209,13 @@ class Grammar:
             if definition.name == terminal and isinstance(definition.pattern, PatternStr):
                 return definition.pattern.value
         return terminal.lower()
+
+
+def _terminals(error: UnexpectedInput) -> set[str]:
+    """What could have stood where reading stopped."""
+    if isinstance(error, UnexpectedToken):
+        return set(error.accepts or error.expected)
+    return set(getattr(error, "allowed", None) or getattr(error, "expected", None) or ())
 
 
 def blank_out(text: str) -> str:

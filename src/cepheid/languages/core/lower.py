@@ -29,7 +29,7 @@ from cepheid.algebra import (
     conjunction,
     conjuncts,
 )
-from cepheid.errors import EventError, Report, Source, did_you_mean
+from cepheid.errors import EventError, Report, Source
 from cepheid.languages.core.push import push
 from cepheid.languages.core.scope import PARALLEL_LIMIT, check_scope
 from cepheid.languages.lowering import Branch, Context, Lowering, ParseTree, parts
@@ -56,14 +56,26 @@ GRAMMAR = Grammar.load(
         "_EITHER": "|",
         "_BESIDE": "||",
     },
+    openers=("define",),
+    clauses=("define", "where", "within", "return"),
     hints=[
         (r"[\])]\s*\+", "one or more is written [A] [A]*"),
         (r"[\])]\s*\?", "an optional part is written as two alternatives: [A] [B] | [B]"),
         (r"[\])]\s*(->|→|followed\b|then\b)", "A and then B is written [A] ; [B]"),
-        (r"[\])]\s*(&|∧|and\b)[^=]*$", "A and B in either order is written [A] || [B]"),
+        (
+            r"[\])]\s*(&|∧|and\b)\s*[\[(]|[\])]\s*(&|∧|and\b)[^=]*$",
+            "A and B in either order is written [A] || [B]",
+        ),
         (r"[\])]\s*or\b", "A or B is written [A] | [B]"),
         (r";\s*$", "; joins two parts; a rule has none at its end"),
         (r"\[[^\]=]*,\s*(!|¬|not\b)", "! stands before all events of an atom: [!A, B in C]"),
+        (r"\[[^\]:]*\bas\b", "a label stands before the type: [on: BoardOn]"),
+        (r"\*\s*\]", "* stands behind the bracket: [A]*"),
+        (r"(?<!return )\(\s*[^\W\d]\w*\s*:", "an event stands in square brackets: [on: BoardOn]"),
+        (
+            r"^\s*(?!define\b)[^\W\d]\w*\s*(:=|=|is\b)",
+            "a rule starts with define: define Name as …, or Name ≡ …",
+        ),
         (r"\[\s*\]", "an atom needs an event: [A]"),
         (r"\bin\s*\{\s*\}", "a domain needs an event: [A in {A, B}]"),
         (r"(\bas|≡|;|\|)\s*[^\W\d]\w*\s*(\(|;|\||$)", "an event stands in square brackets: [A]"),
@@ -71,10 +83,18 @@ GRAMMAR = Grammar.load(
             r"\([^()]*\[[^()]*,[^()]*\]\s*\)",
             "a timing operator names its timer: ([A], [B]) T1 = 1h",
         ),
+        (
+            r"(?<=\))\s*[^\W\d]\w*\s*=\s*(at\s+)?\d",
+            "a timing operator has two parts with a comma between them: ([A], [B]) T1 = 1h",
+        ),
         (r"^\s*define\s+\w+\s*(\[|\(|=)", "a rule starts with its name: define Name as …"),
         (
             r"^\s*(?!define\b)[^\W\d]\w*\s+as\b",
             "a rule starts with define: define Name as …, or Name ≡ …",
+        ),
+        (
+            r"\breturn\s*\(([^()]*,)?\s*[^\W\d]\w*\s*\.",
+            "each attribute has a name: return (room = o.room)",
         ),
         (r"\breturn\s+[^\s(]", "attributes stand in brackets: return (room = o.room)"),
     ],
@@ -164,10 +184,15 @@ class CoreLowering(Lowering):
                 "UNKNOWN_LABEL",
                 f"no event of rule {self.rule} is called {token}",
                 token,
-                hint=did_you_mean(str(token), self._labels)
-                or "an event gets a label before its type: [o: Opening]",
+                hint=self._unlabelled(token),
             )
         return str(token)
+
+    def _unlabelled(self, token: Token) -> str:
+        """A hint on a label that no event has."""
+        label = "an event gets a label before its type: [o: Opening]"
+        meant = self.meant(str(token), self._labels)
+        return f"{meant}{'' if meant.endswith('?') else ';'} {label}" if meant else label
 
     # --- expressions over events ---------------------------------------------
 
@@ -349,9 +374,15 @@ class CoreLowering(Lowering):
                 f"attribute {name} in rule {self.rule} must say of which event",
                 name,
                 expected=f"a label and a point before it, such as o.{name}",
-                hint="an event gets a label before its type: [o: Opening]",
+                hint=self._labelled(name),
             )
         return Attribute(None, str(name), span=self.span(name))
+
+    def _labelled(self, name: Token) -> str:
+        """A hint on an attribute without a label."""
+        if not self._labels:
+            return f"an event gets a label before its type: [o: Opening], then o.{name}"
+        return f"write {' or '.join(f'{label}.{name}' for label in list(self._labels)[:4])}"
 
     def _collected(self, tree: ParseTree) -> Expression:
         function, label, name = parts(tree)

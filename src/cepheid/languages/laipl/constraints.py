@@ -154,9 +154,19 @@ class WhereLowering(Lowering):
                 "UNKNOWN_EVENT",
                 f"event {token} is not in From of rule {self.rule}",
                 token,
-                hint=did_you_mean(str(token), self.inputs),
+                hint=self._owned(token) or self.meant(str(token), self.inputs),
             )
         return str(token)
+
+    def _owned(self, token: Token) -> str:
+        """A hint on an attribute that stands without its event."""
+        schema, name = self.context.schema, canonical(token)
+        owners = [type_ for type_ in self.inputs if name in map(str.lower, schema.get(type_, ()))]
+        if not owners:
+            return ""
+        return (
+            f"an attribute stands behind its event: {' or '.join(f'{o}.{token}' for o in owners)}"
+        )
 
     def _subject(self, type_: Token, name: Token | None) -> tuple[str, str]:
         """Type and attribute; a bare type means its value, which for a definition comes first."""

@@ -24,7 +24,7 @@ from cepheid.algebra import (
     Rule,
 )
 from cepheid.errors import Report, Source
-from cepheid.events import Kind, Value, kind_named, kind_of
+from cepheid.events import Kind, Value, kind_of
 from cepheid.languages.laipl.constraints import WhereLowering, canonical
 from cepheid.languages.lowering import Branch, Context, Lowering, ParseTree, parts
 from cepheid.languages.reading import TEXT_LIMIT, Grammar, Passage
@@ -52,7 +52,29 @@ GRAMMAR = Grammar.load(
         "_BATCH": "Batch(…)",
         "_BEFORE_WINDOW": ",",
     },
+    openers=(
+        "Rule",
+        "Constant",
+    ),
+    clauses=("Rule", "Define", "From", "Where", "Composite"),
     hints=[
+        (
+            r"(?<!\w)\(\s*[^\W\d][^()]*\)\s*[<>=!≤≥≠]",
+            "say what is computed: Average(CPU.value) > 80, Count(CPU.value > 80) = 3",
+        ),
+        (
+            r"\b(count|average|avg|sum|min|max)\s*\([^()]*\)\s*(?![<>=!≤≥≠\s])",
+            "what is computed is compared: Count(CPU.value > 80) = 3",
+        ),
+        (r"\bfollowed\b|->|→", "one after the other is written: Response Then Fault"),
+        (
+            r"\bbatch\s*\(\s*\d+\s*[^\W\d]",
+            "Batch counts events: Batch(300); a length of time is written Within(5 min)",
+        ),
+        (
+            r"\bcomposite\b.*\b(within|batch)\b",
+            "the window stands at the end of Where, before Composite",
+        ),
         (r"\bwithin\s*[^\s(]", "a window by time is written: Within(5 min)"),
         (r"\bbatch\s*[^\s(]", "a window by count is written: Batch(300)"),
         (r"\bcomposite\b.*=\s*[\w.]*[-:/]", "a text that is not one word goes into quotes"),
@@ -256,15 +278,7 @@ class LaiplLowering(WhereLowering):
             )
 
     def _kind(self, word: Token) -> Kind | None:
-        kind = kind_named(str(word))
-        if kind is None:
-            self.error(
-                "WRONG_TYPE",
-                f"type {word} in rule {self.rule} is not known",
-                word,
-                expected="String, Integer, Double (or Float) or Boolean",
-            )
-        return kind
+        return self.kind(word, ("String", "Integer", "Double", "Float", "Boolean"))
 
     def _source(self) -> OutputAttribute | None:
         """The source that the composite event inherits, so that rules chain (Definition 2)."""

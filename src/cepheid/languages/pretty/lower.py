@@ -29,7 +29,6 @@ from cepheid.algebra import (
     conjuncts,
 )
 from cepheid.errors import Report, Source
-from cepheid.events import kind_named
 from cepheid.languages.fitting import check_fit, types_of
 from cepheid.languages.lowering import Context, ParseTree, parts
 from cepheid.languages.pretty.keys import KeyLowering
@@ -62,6 +61,7 @@ GRAMMAR = Grammar.load(
         "UNIT": "a unit of time",
         "PARAMETER": "a parameter such as $a",
     },
+    openers=("rule",),
     hints=[
         (r"[\"\w]\s+as\s+(?!a\s+point)\w", 'a name is given with called: "Temp" called hot'),
         (
@@ -82,10 +82,11 @@ GRAMMAR = Grammar.load(
         ),
         (r"->|→|;", 'one event after the other is written: "A" followed by "B"'),
         (
-            r"\bis\s+\w+er\b|\b(over|under|exceeds|more|less)\b",
+            r"\bis\s+\w+er\b\s*|\b(over|under|exceeds|more|less)\b",
             "compare with is above, is below, > or <",
         ),
         (r"\bon\s+(?!same)\w+\s*$", "an attribute that all events share is written: on same area"),
+        (r"\bin\s+\d", "a window is written: within 5 min"),
         (r"\bfor\s+\D", "watch says how long: watch CPU for 5 min, or for 300 events"),
         (r"\bsame\b", "an attribute that all events share is written: on same area"),
         (r"\bwith\b", 'attributes are written: gives "Fire" with area = area of Smoke'),
@@ -328,14 +329,7 @@ class PrettyLowering(KeyLowering):
 
     def _attribute_of(self, item: ParseTree) -> OutputAttribute:
         name, kind, _, value = parts(item)
-        known = kind_named(str(kind)) if kind else None
-        if kind is not None and known is None:
-            self.error(
-                "WRONG_TYPE",
-                f"type {kind} in rule {self.rule} is not known",
-                kind,
-                expected="string, int, double or bool",
-            )
+        known = self.kind(kind, ("string", "int", "double", "bool")) if kind else None
         return OutputAttribute(word(name), known, self.expression(value), span=self.span(name))
 
     def _consuming(self) -> tuple[str, ...]:

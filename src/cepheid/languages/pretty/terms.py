@@ -21,7 +21,7 @@ from cepheid.algebra import (
     Relation,
     Window,
 )
-from cepheid.errors import EventError, did_you_mean
+from cepheid.errors import EventError
 from cepheid.languages.lowering import Branch, Lowering, ParseTree, parts, string_value
 from cepheid.units import parse_time, scale, unit_size
 
@@ -97,7 +97,7 @@ class TermLowering(Lowering):
                 "UNKNOWN_LABEL",
                 f"no event of rule {self.rule} is called {name}",
                 token,
-                hint=did_you_mean(name, self.labels),
+                hint=self.meant(name, self.labels),
             )
         return name
 
@@ -254,7 +254,8 @@ class TermLowering(Lowering):
                 f"attribute {word(token)} in rule {self.rule} must say of which event",
                 token,
                 expected=f"{word(token)} of {example}",
-                hint="a text stands in quotes, an attribute of an event is written: value of Temp",
+                hint="a text stands in quotes, an attribute of an event is written: value of Temp; "
+                "between the attributes of gives stand commas",
             )
         return Attribute(None, word(token), span=self.span(tree))
 

@@ -35,7 +35,7 @@ from cepheid.algebra import (
     conjuncts,
     find,
 )
-from cepheid.errors import Report, Source, did_you_mean
+from cepheid.errors import Report, Source
 from cepheid.languages.lowering import Branch, Context, Lowering, ParseTree, parts
 from cepheid.languages.reading import TEXT_LIMIT, Grammar
 
@@ -68,9 +68,29 @@ GRAMMAR = Grammar.load(
         "_WITHIN": "WITHIN",
         "_RETURN": "RETURN",
     },
+    openers=(
+        "QUERY",
+        "EVENT",
+    ),
+    clauses=("QUERY", "EVENT", "WHERE", "WITHIN", "RETURN"),
     hints=[
+        (r"\bquery\s*$", "a query has a name: QUERY Shoplifting"),
         (
-            r"\bseq\b.*\bseq\b|(!|¬|\bnot\b)\s*\(?\s*seq\b|\bany\s*\([^)]*\bseq\b",
+            r"\bquery\s+[\w\-]+\s+(?!event\b)[\w\-]+",
+            "the name of a query is one word: QUERY Shop-Lifting",
+        ),
+        (
+            r"[(,]\s*(?!not\b)[^\W\d][\w\-]*\s+[^\W\d]\w*\s+[^\W\d]\w*(?=\s*[,)])",
+            "an event has a type of one word and a variable: EXIT-READING z",
+        ),
+        (
+            r"\breturn\s+([\w\-]+\s*\(([^()]*,)?\s*)?[^\W\d]\w*\s*\.",
+            "a result has a type, and attributes with names: RETURN Theft(item = x.id)",
+        ),
+        (r"\bwithin\s+[^\W\d]+\s+\d", "the number stands first: WITHIN 12 hours"),
+        (r"\bin\s*\(", "name each value by itself: x.shelf = 'A1' OR x.shelf = 'A2'"),
+        (
+            r"\bseq\b((?!\bevent\b).)*\bseq\b|(!|¬|\bnot\b)\s*\(?\s*seq\b|\bany\s*\([^)]*\bseq\b",
             "write the inner sequence as a query of its own and use its name here",
         ),
         (
@@ -82,7 +102,7 @@ GRAMMAR = Grammar.load(
             "units are us, ms, s, min, hours, days and weeks; a bare number counts seconds",
         ),
         (
-            r"(<|>|=|≤|≥|≠)[^()]*?\w\s*(<|>|=|≤|≥|≠)",
+            r"(<|>|=|≤|≥|≠)\s*[^\s()<>=≤≥≠,]+\s*(<|>|=|≤|≥|≠)=?",
             "a predicate compares two values; join two of them with AND: 1 < x.a AND x.a < 5",
         ),
     ],
@@ -418,14 +438,15 @@ class SaseLowering(Lowering):
             f"{token} in rule {self.rule} does not say which attribute of which event it is",
             token,
             expected="a variable, a point and an attribute",
-            hint=f"write {' or '.join(f'{label}.{written}' for label in choices[:4])}",
+            hint=f"write {' or '.join(f'{label}.{written}' for label in choices[:4])}; "
+            f"a text stands in quotes, and [{token}] is the same in all events",
         )
         return Attribute(labels[0], str(token), span=self.span(token))
 
     def _check_known(self, label: Token) -> None:
         if str(label) in self._items:
             return
-        hint = did_you_mean(str(label), self._items)
+        hint = self.meant(str(label), self._items)
         if "-" in label:
             hint += "; a minus sign needs blanks around it"
         self.error(

@@ -36,7 +36,7 @@ from cepheid.algebra import (
     conjuncts,
 )
 from cepheid.errors import Report, Source, did_you_mean
-from cepheid.events import Kind, kind_named
+from cepheid.events import Kind
 from cepheid.languages.lowering import Branch, Context, Lowering, ParseTree, parts
 from cepheid.languages.reading import TEXT_LIMIT, Grammar
 from cepheid.languages.tesla import limits
@@ -72,6 +72,11 @@ GRAMMAR = Grammar.load(
         "_BINDS": "=>",
         "_ASSIGNS": ":=",
     },
+    openers=(
+        "Rule",
+        "define",
+    ),
+    clauses=("Rule", "define", "from", "where", "consuming"),
     hints=[
         (r"\\\$", "a parameter is written $a, without a backslash"),
         (rf"\bfrom\s+({_NAMES})\s*\(", _FUNCTION_HINT),
@@ -79,7 +84,11 @@ GRAMMAR = Grammar.load(
             r"(\band|^)\s*(?!(each|first|last|not|within)\b)\w+\s*\([^()]*\)\s*within\b",
             "say which: each, first or last stands before an event that has a window",
         ),
-        (r"\bwithin\b(?!.*\bfrom\b)", "a window is written: within 5 min from Smoke"),
+        (
+            r"\bwithin\s+[\d.]+\s*(us|ms|s|sec\w*|min\w*|h\w*|d\w*|week\w*)\.?\s+(?!from\b)\w+"
+            r"|\bwithin\b(?!.*\bfrom\b)",
+            "a window is written: within 5 min from Smoke",
+        ),
         (
             r"\b(from|and)\s+\w+(\([^()]*\))?\s+or\b|^\s*or\b",
             "alternatives go into brackets inside one event: Temp(value > 45 or value < 0)",
@@ -175,7 +184,7 @@ class TeslaLowering(Lowering):
                 "UNKNOWN_LABEL",
                 f"no event of rule {self.rule} is called {token}",
                 token,
-                hint=did_you_mean(str(token), self._labels),
+                hint=self.meant(str(token), self._labels),
             )
         return label or str(token)
 
@@ -470,12 +479,4 @@ class TeslaLowering(Lowering):
         return values
 
     def _kind(self, word: Token) -> Kind | None:
-        kind = kind_named(str(word))
-        if kind is None:
-            self.error(
-                "WRONG_TYPE",
-                f"type {word} in rule {self.rule} is not known",
-                word,
-                expected="string, int, double (or float) or bool",
-            )
-        return kind
+        return self.kind(word, ("string", "int", "double", "float", "bool"))
