@@ -44,8 +44,6 @@ def varied(draw: st.DrawFn, rules: st.SearchStrategy[Rule]) -> Rule:
         tree = draw(varied_trees(rule.pattern))
         rule = replace(rule, point=draw(st.booleans()), output=everything, pattern=tree)
         rule = replace(rule, consuming=() if tree.deadline else rule.consuming)
-        chosen = any(part.selection != EACH for part in tree.components)
-        rule = replace(rule, missing=rule.missing and not chosen)
     return replace(rule, language="pretty")
 
 

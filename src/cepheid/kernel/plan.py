@@ -215,8 +215,10 @@ class _FamilyPlan:
         else:
             assert part.window is not None  # noqa: S101 (only the terminator has no window)
             staircase = self._staircase(part, early)
+            # A choice looks at one list; where a missing value fits, events are in two of them.
+            keyed = not self.rule.missing or part.selection.policy is Policy.EACH
             probe, early = self._probe(
-                predicate, part.window, early, hole=hole, staircase=staircase
+                predicate, part.window, early, hole=hole, staircase=staircase, keyed=keyed
             )
         for condition in early:
             self._test(condition, at, self.candidate_steps)
@@ -265,9 +267,10 @@ class _FamilyPlan:
         with_filter: bool = False,
         hole: int = -1,
         staircase: int = -1,
+        keyed: bool = True,
     ) -> tuple[int, list[Expression]]:
         """A probe, and the conditions that it does not take care of."""
-        key, column, rest = self._key(dynamic)
+        key, column, rest = self._key(dynamic) if keyed else ((-1, -1), -1, dynamic)
         reach = _reach(self.tree)
         own = bool(self.rule.consuming)
         stack = self.tables.stack(predicate, column, hole, staircase, reach, own=own)

@@ -32,7 +32,6 @@ from cepheid.algebra import (
     Parallel,
     Pattern,
     Pick,
-    Policy,
     Rule,
     Run,
     Sequence,
@@ -191,21 +190,7 @@ def _check_tree(rule: Rule, tree: Tree, lowering: Lowering) -> None:
             tree.terminator,
             "each, first and last belong to events that come before it",
         )
-    _check_choice(rule, tree, lowering)
     _check_deadline(rule, tree, lowering)
-
-
-def _check_choice(rule: Rule, tree: Tree, lowering: Lowering) -> None:
-    """A missing value makes everything alike, so nothing would be the first or the last of it."""
-    chosen = [part for part in tree.components if part.selection.policy is not Policy.EACH]
-    if chosen and rule.missing:
-        _wrong(
-            lowering,
-            f"event {chosen[0].label} in rule {rule.name} cannot be chosen by "
-            f"{chosen[0].selection.policy} where missing values are accepted",
-            chosen[0],
-            "choose each, or do not accept missing values",
-        )
 
 
 def _check_deadline(rule: Rule, tree: Tree, lowering: Lowering) -> None:

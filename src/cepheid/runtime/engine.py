@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from types import MappingProxyType, TracebackType
-from typing import Any, Self, overload
+from typing import Any, Self, cast, overload
 
 from cepheid.algebra import Rule
 from cepheid.check.definitions import Definitions
@@ -189,27 +189,42 @@ class Engine:
         self._matcher.trim()
         return self._told(self._settle_table(*self._intake.arrive_table(reading.table)))
 
-    def push_part(self, table: Table, form: Tabular, heard: Heard, here: Here | None = None) -> Any:  # noqa: ANN401 (a table of Arrow)
+    def push_part(
+        self,
+        table: Table,
+        form: Tabular,
+        heard: Heard,
+        here: Here | None = None,
+        *,
+        whole: bool = False,
+    ) -> Any:  # noqa: ANN401 (a table of Arrow)
         """Take the part of a batch that belongs here, given what is heard of the whole batch.
 
         For jobs whose events are spread over several engines: which events are late and which
         may be consumed follows from all of them. The result is a table in the given form. `here`
-        tells which events no other engine has; composite events without any of them are left out:
-        they are told elsewhere.
+        tells which events belong to this engine; composite events without any of them, or (`whole`)
+        with any other, are left out: they are told elsewhere.
         """
         self._require_open()
         self._kind, self._tabular = TABLE, form
         self._matcher.trim()
         portions = self._settle_table(*self._intake.arrive_table(table, heard))
-        if here is not None:
-            portions = [self._matcher.made_here(portion, here) for portion in portions]
-        return self._told([portion for portion in portions if len(portion)], part=True)
+        return self._told_here(portions, here, whole)
 
-    def advance_part(self, time: int, form: Tabular) -> Any:  # noqa: ANN401 (a table of Arrow)
+    def advance_part(
+        self, time: int, form: Tabular, here: Here | None = None, *, whole: bool = False
+    ) -> Any:  # noqa: ANN401 (a table of Arrow)
         """Let time pass up to a moment in microseconds, as `advance` does."""
         self._kind, self._tabular = TABLE, form
         self._intake.arrival.advance(time)
-        return self._told(self._settle_waiting(), part=True)
+        # What waits here came in tables, so that it is found in columns.
+        portions = cast("Sequence[Found]", self._settle_waiting())
+        return self._told_here(portions, here, whole)
+
+    def _told_here(self, portions: Sequence[Found], here: Here | None, whole: bool) -> Any:  # noqa: ANN401 (a table of Arrow)
+        if here is not None:
+            portions = [self._matcher.made_here(one, here, whole=whole) for one in portions]
+        return self._told([portion for portion in portions if len(portion)], part=True)
 
     def take_late_table(self) -> Table:
         """The events that were late since this was last asked, where they came in parts."""

@@ -166,15 +166,16 @@ class Matcher:
         # Failures that only rules listen to are constituents, but nobody else is told.
         return [portion for portion in found if not portion.failure]
 
-    def made_here(self, portion: Found, here: Here) -> Found:
-        """The matches that have an event which is nowhere else, or a composite event."""
+    def made_here(self, portion: Found, here: Here, *, whole: bool) -> Found:
+        """The matches that have an event which is here, or (`whole`) no other; composites are."""
         origins, places = np.unique(portion.constituents, return_inverse=True)
         own = origins < 0
         own[~own] = here(self.payload.table(origins[~own]))
         of_parts = own[places.reshape(portion.constituents.shape)]
+        both = np.logical_and if whole else np.logical_or
         if portion.offsets is None:
-            return portion.take(np.logical_or.reduce(of_parts, axis=0))
-        return portion.take(np.logical_or.reduceat(of_parts, portion.offsets[:-1]))
+            return portion.take(both.reduce(of_parts, axis=0))
+        return portion.take(both.reduceat(of_parts, portion.offsets[:-1]))
 
     def composites(self, portions: Sequence[Found | Few]) -> list[CompositeEvent]:
         """Matches as composite events, in the order of their ends."""

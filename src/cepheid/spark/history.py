@@ -73,7 +73,7 @@ class History:
         ends = [*heard.newest.values(), *heard.beats.values()]
         wanted = self._shard.plan.until
         until = max([*ends, *([] if wanted is None else [wanted])], default=NEVER)
-        found = self._shard.engine.advance_part(until, self._shard.plan.form)
+        found = self._shard.advance(until)
         return Outcome(found, Table.empty())
 
 

@@ -57,10 +57,22 @@ def route_keys(rule: Rule) -> list[RouteKey]:
     True
     """
     types = input_types(rule)
-    if any(predicate.every is not None for predicate in find(rule, EventPredicate)):
+    ticks = any(predicate.every is not None for predicate in find(rule, EventPredicate))
+    if ticks or (rule.missing and _looks_at_all(rule)):
         return []
     found = [key for key in _candidates(rule) if set(key) == set(types)]
     return [key for at, key in enumerate(found) if key not in found[:at]]
+
+
+def _looks_at_all(rule: Rule) -> bool:
+    """Whether an event without a key, which fits every value, has to do with all events at once:
+    it is chosen or consumed for all values together, or what comes next decides, or is counted.
+    """
+    pattern = rule.pattern
+    if isinstance(pattern, Tree):
+        chosen = any(part.selection.policy is not Policy.EACH for part in pattern.components)
+        return chosen or bool(rule.consuming) or any(find(rule, Aggregate))
+    return isinstance(pattern, Detector)
 
 
 def _candidates(rule: Rule) -> Iterator[RouteKey]:
@@ -75,7 +87,8 @@ def _candidates(rule: Rule) -> Iterator[RouteKey]:
                 yield dict.fromkeys(input_types(rule), output.value.name)
     elif isinstance(pattern, Tree):
         for test in pattern.equivalences:
-            if test.value is None:
+            # They say nothing of what aggregates look at.
+            if test.value is None and not any(find(rule, Aggregate)):
                 yield dict.fromkeys(input_types(rule), test.attribute)
         yield from _Tied(_TreeUses(rule, pattern)).keys(complete=rule.missing)
     elif isinstance(pattern, Detector):

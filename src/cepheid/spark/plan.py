@@ -11,13 +11,14 @@ import json
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import product
 from typing import Any
 
 from cepheid.algebra import (
     EventPredicate,
     Literal,
+    Negation,
     Node,
     Rule,
     find,
@@ -77,6 +78,16 @@ class Group:
         if not self.key or len(self.shards) == 1:
             return False
         return self.open or any(rule.missing or is_of_one(rule) for rule in self.rules)
+
+    @cached_property
+    def forbidding(self) -> frozenset[str]:
+        """The types of events that may forbid a match of events without a key, whatever their own
+        key is. The first shard, which tells such matches, has them all.
+        """
+        if not self.gaps_go_everywhere:
+            return frozenset()
+        absent = (part for rule in self.rules if rule.missing for part in find(rule, Negation))
+        return frozenset(type_ for part in absent for type_ in part.predicate.types)
 
 
 @dataclass(frozen=True)
@@ -247,7 +258,7 @@ def unfit(rules: Sequence[Rule], key: Mapping[str, str]) -> str:
     if not key:
         return ""
     for together in _connected(rules):
-        keys = _common_keys(together)
+        keys = [] if any(map(_forbids_without_key, together)) else _common_keys(together)
         fits = any(all(_fixed(key, t) == name for t, name in one.items()) for one in keys)
         if not fits and not (len(together) == 1 and is_single(together[0])):
             wanted = " or ".join(sorted(set(key.values())))
@@ -271,7 +282,7 @@ def _grouped(rules: Sequence[Rule], shards: int, *, lasting: bool) -> Iterator[G
     keyed: list[tuple[RouteKey, list[Rule]]] = []
     alone: dict[str, list[Rule]] = {}
     for together in _connected(rules):
-        keys = _common_keys(together)
+        keys = [] if any(map(_forbids_without_key, together)) else _common_keys(together)
         if not keys:
             alone.setdefault(_shape(together), []).extend(together)
             continue
@@ -372,6 +383,11 @@ def _linked(count: int, links: Iterable[tuple[int, int]]) -> list[list[int]]:
     for number in range(count):
         found.setdefault(led_by(number), []).append(number)
     return list(found.values())
+
+
+def _forbids_without_key(rule: Rule) -> bool:
+    """Whether all events of some types may forbid a match; only a plan knows where to send them."""
+    return rule.missing and any(find(rule, Negation))
 
 
 def _common_keys(rules: Sequence[Rule]) -> list[RouteKey]:

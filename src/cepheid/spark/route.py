@@ -98,12 +98,23 @@ def _spread(group: Group, table: Table) -> Iterator[tuple[str, Table]]:
     ordered = table.take(order)
     bounds = np.searchsorted(shards[order], np.arange(count + 1))
     everywhere = table.take(gaps) if gaps is not None and len(gaps) else None
+    if group.forbidding:
+        yield from _forbidding(group, table, shards)
     for number, shard in enumerate(group.shards):
         begin, end = int(bounds[number]), int(bounds[number + 1])
         if begin < end:
             yield shard, ordered.slice(begin, end)
         if everywhere is not None:
             yield shard, everywhere
+
+
+def _forbidding(group: Group, table: Table, shards: Ints) -> Iterator[tuple[str, Table]]:
+    """What goes to the first shard besides its own events: see `Group.forbidding`."""
+    found, dictionary = codes(table.types)
+    wanted = np.array([*(name in group.forbidding for name in texts(dictionary)), False])
+    rows = np.flatnonzero((shards > 0) & wanted[found])
+    if len(rows):
+        yield group.shards[0], table.take(rows)
 
 
 def shard_numbers(group: Group, table: Table) -> Ints:
@@ -124,6 +135,12 @@ def shard_numbers(group: Group, table: Table) -> Ints:
             hashed = hashes(column) % np.uint64(len(group.shards))
             shards = np.where(there, hashed.astype(np.int64), shards)
     return shards
+
+
+def is_no_others(group: Group, table: Table) -> Bools:
+    """Which events have no value of the key, or one that goes to the first shard."""
+    found: Bools = shard_numbers(group, table) <= 0
+    return found
 
 
 def has_key(group: Group, table: Table) -> Bools:

@@ -13,15 +13,19 @@ import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
+
+import numpy as np
 
 from cepheid.errors import SnapshotError
 from cepheid.rules import Rules
 from cepheid.runtime.arrival import Heard
 from cepheid.runtime.engine import Engine, restore
+from cepheid.runtime.matcher import Here
 from cepheid.spark.changes import Units
 from cepheid.spark.messages import CHANGE, EVENTS, HEARD, heard_of, rows_of, table_of
 from cepheid.spark.plan import Group, Plan
-from cepheid.spark.route import has_key
+from cepheid.spark.route import has_key, is_no_others
 from cepheid.tables.arrow import Arrow
 from cepheid.tables.table import Table, concat
 
@@ -61,8 +65,11 @@ class Shard:
         self.group: Group = plan.shards[self.name]
         # Events without a key go to all shards; what they make alone is told by the first.
         self.is_first = self.group.shards[0] == self.name
-        gaps = self.group.gaps_go_everywhere and not self.is_first
-        self._here = partial(has_key, self.group) if gaps else None
+        self._here: Here | None = None
+        if self.is_first and self.group.forbidding:
+            self._here = partial(is_no_others, self.group)
+        elif self.group.gaps_go_everywhere and not self.is_first:
+            self._here = partial(has_key, self.group)
 
     def take(self, messages: Sequence[tuple[int, bytes]]) -> Outcome:
         """Take the messages of a batch, in any order; changes of rules come first."""
@@ -76,8 +83,17 @@ class Shard:
 
     def take_tables(self, tables: Sequence[Table], heard: Heard) -> Outcome:
         """The same for messages that have been read."""
-        found = self.engine.push_part(concat(tables), self.plan.form, heard, self._here)
-        return Outcome(found, self.engine.take_late_table())
+        found = self.engine.push_part(
+            concat(tables), self.plan.form, heard, self._here, whole=self.is_first
+        )
+        late = self.engine.take_late_table()
+        if self._here is not None and len(late):
+            late = late.take(np.flatnonzero(self._here(late)))
+        return Outcome(found, late)
+
+    def advance(self, time: int) -> Any:  # noqa: ANN401 (a table of Arrow)
+        """What happens up to a moment, after the last batch of a finite table."""
+        return self.engine.advance_part(time, self.plan.form, self._here, whole=self.is_first)
 
     # --- state -----------------------------------------------------------------
 

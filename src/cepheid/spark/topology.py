@@ -62,6 +62,8 @@ def _place(group: Group) -> Iterator[str]:
     if count > 1:
         everywhere = group.gaps_go_everywhere
         yield f"an event without it is sent {'to all of them' if everywhere else 'nowhere'}"
+        if group.forbidding:
+            yield f"all events of {', '.join(sorted(group.forbidding))} are sent to the first, too"
 
 
 def _by(group: Group) -> str:
