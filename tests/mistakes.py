@@ -135,6 +135,8 @@ _PRETTY: list[Mistake] = [
     ("> 45", "=> 45", "2:38", "write >= in the place of =>"),
     ("> 45", ">", "3:14", "something is missing before 'preceded'"),
     ("preceded by", "preceded", "3:5", "write preceded by"),
+    ("preceded by", "by", "3:5", "write followed by or preceded by in the place of 'by'"),
+    ("within 5 min", "within", "4:3", "put a value before 'on same'"),
     ("last", "lst", "3:21", "did you mean last?"),
     ("within 5 min", "in 5 min", "3:58", "a window is written: within 5 min"),
     ("within 5", "5", "3:58", "put within before '5'"),

@@ -170,7 +170,7 @@ class Grammar:
 
     def _explain(self, passage: Passage, error: UnexpectedInput, *, trying: bool) -> Problem:
         found, span = _found(passage, error)
-        expected = {name: self._word(name) for name in _terminals(error)}
+        expected = {name: self._word(name) for name in sorted(_terminals(error))}
         words = sorted(set(expected.values()))
         told = ", ".join(words[:10]) + (", …" if len(words) > 10 else "")
         fault = Fault.of(passage.text, blank_out(passage.text), error, expected)

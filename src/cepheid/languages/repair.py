@@ -21,7 +21,9 @@ from cepheid.languages.trials import (
     PAIRED,
     SAMPLES,
     Trial,
+    bracketed,
     completed,
+    computed,
     confused,
     dropped,
     put,
@@ -32,6 +34,9 @@ from cepheid.languages.trials import (
 
 LENGTH_LIMIT = 1000
 """Longer rules are not tried, in characters: each trial reads the rule anew."""
+USUAL = ("within", "with", "called", "where", "followed by", "then")
+QUOTED = ("within", "with", "gives", "followed by", "then", "called", "where")
+"""The words that are forgotten most often, before a name or number and before a text in quotes."""
 FEW = 3
 """So many keywords are tried in the place of another word."""
 
@@ -81,17 +86,20 @@ class Repairs:
         yield from self._called(fault)
         yield from confused(fault)
         yield from self._parted(fault)
+        yield from self._opened(fault, alone=True)
         yield from self._swallowed(fault)
         yield from completed(fault)
         yield from self._inserted(fault)
         yield from self._begun(fault)
+        yield from bracketed(fault)
         yield from self._replaced(fault)
-        yield from self._opened(fault)
+        yield from self._opened(fault, alone=False)
         yield from unopened(fault)
+        yield from computed(fault)
 
     def _misspelt(self, fault: Fault) -> Iterator[Trial]:
         """The word before, which was taken for a name, may be a keyword with a slip."""
-        if fault.before is None:
+        if fault.before is None or self.is_keyword(fault.before):
             return
         for word in likely(fault.before.written, self.keywords):
             if word.lower() != fault.before.written.lower():
@@ -108,9 +116,12 @@ class Repairs:
                     advice = f"begin a new line before {spot}: each rule has lines of its own"
                     yield Trial(spot.text[spot.start :], advice, whole=False)
 
-    def _opened(self, fault: Fault) -> Iterator[Trial]:
-        """A rule without the word that it begins with."""
+    def _opened(self, fault: Fault, *, alone: bool) -> Iterator[Trial]:
+        """A rule without the word that it begins with; its name may stand alone on its line."""
         for spot in self._ends(fault):
+            cut = not fault.bare[spot.end :].strip() and fault.bare[: spot.start].strip()
+            if alone and not (cut and re.fullmatch(r"[\w\-]+", spot.written)):
+                continue
             if spot.begins_line and spot.written.lower() not in self._lower(self.openers):
                 for opener in self.openers:
                     text = f"{opener} {spot.text[spot.start :]}"
@@ -140,11 +151,14 @@ class Repairs:
                 return 0, 0, said
             if said in FIRST:
                 return 1, FIRST.index(said), said
-            return 2 + (terminal in SAMPLES), len(said.split()), said
+            usual = QUOTED if fault.here.written[:1] in ("'", '"') else USUAL
+            if said.lower() in usual:
+                return 2, usual.index(said.lower()), said
+            return 3 + (terminal in SAMPLES), len(said.split()), said
 
         for terminal in sorted(fault.expected, key=likelihood):
             said = fault.expected[terminal]
-            text = sample(terminal, said)
+            text = sample(terminal, said, fault.here.written)
             if text:
                 yield Trial(fault.here.preceded(text), put(terminal, said, fault))
             if said in PAIRED:

@@ -42,9 +42,6 @@ _CONFUSED: Mapping[str, tuple[str, ...]] = {
     ":": ("=",),
     "=": (":",),
     ".": (",",),
-    "{": ("(", "["),
-    "[": ("(", "{"),
-    "(": ("[", "{"),
     "}": (")", "]"),
     "]": (")", "}"),
     ")": ("]", "}"),
@@ -77,17 +74,23 @@ def confused(fault: Fault) -> Iterator[Trial]:
         spots.insert(0, Spot(here.text, before.start, here.end))
     for spot in spots:
         for meant in _CONFUSED.get(spot.written.lower(), ()):
-            yield _exchanged(spot, meant, fault)
+            yield _exchanged(spot, meant)
 
 
-def _exchanged(spot: Spot, meant: str, fault: Fault) -> Trial:
-    """One sign in the place of another; a bracket together with the one that closes it."""
-    other = _partner(spot, fault.bare) if meant in OPENING else None
-    if other is not None:
-        text = other.replaced(OPENING[meant])
+def bracketed(fault: Fault) -> Iterator[Trial]:
+    """Brackets of another form."""
+    here = fault.here
+    other = _partner(here, fault.bare) if here.written in OPENING else None
+    if other is None:
+        return
+    for meant in OPENING:
+        text = Spot(other.replaced(OPENING[meant]), here.start, here.end).replaced(meant)
         both = f"{meant} and {OPENING[meant]}"
-        advice = f"write {both} in the place of {spot.written} and {other.written}"
-        return Trial(Spot(text, spot.start, spot.end).replaced(meant), advice)
+        yield Trial(text, f"write {both} in the place of {here.written} and {other.written}")
+
+
+def _exchanged(spot: Spot, meant: str) -> Trial:
+    """One sign in the place of another."""
     if _is_decimal(spot, meant):
         return Trial(spot.replaced(meant), "a number is written with a point: 45.5")
     new = f" {meant} " if meant.isalpha() else meant
@@ -96,10 +99,17 @@ def _exchanged(spot: Spot, meant: str, fault: Fault) -> Trial:
 
 def completed(fault: Fault) -> Iterator[Trial]:
     """A keyword of several words, of which one stands there."""
-    for said in fault.expected.values():
-        if fault.here.written.lower() in said.split():
-            advice = f"write {said} in the place of {fault.here}"
-            yield Trial(fault.here.replaced(said), advice)
+    here = fault.here
+    fitting = sorted({s for s in fault.expected.values() if here.written.lower() in s.split()})
+    for said in fitting:
+        advice = f"write {' or '.join(fitting)} in the place of {here}"
+        yield Trial(here.replaced(said), advice)
+
+
+def computed(fault: Fault) -> Iterator[Trial]:
+    """A sign between two values."""
+    if "PLUS" in fault.expected:
+        yield Trial(fault.here.preceded("+"), f"put a sign such as + before {fault.here}")
 
 
 def unopened(fault: Fault) -> Iterator[Trial]:
@@ -118,10 +128,12 @@ def dropped(fault: Fault) -> Iterator[Trial]:
             yield Trial(spot.replaced(" "), f"take {spot} out")
 
 
-def sample(terminal: str, said: str) -> str:
-    """A text of a terminal; nothing for those that nobody leaves out."""
+def sample(terminal: str, said: str, followed: str) -> str:
+    """A text of a terminal before another one; nothing for those that nobody leaves out."""
     if terminal in SAMPLES:
         return SAMPLES[terminal]
+    if said.endswith("(…)") and followed != "(":
+        return ""
     word = said.removesuffix("(…)")
     if word in _SELDOM or " or " in word or word.split()[0] in ("a", "an", "the"):
         return ""

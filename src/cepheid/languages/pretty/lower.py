@@ -86,9 +86,13 @@ GRAMMAR = Grammar.load(
             "compare with is above, is below, > or <",
         ),
         (r"\bon\s+(?!same)\w+\s*$", "an attribute that all events share is written: on same area"),
+        (r"\bfor\s+\d", 'watch says how long: watch "CPU" for 5 min'),
         (r"\bin\s+\d", "a window is written: within 5 min"),
         (r"\bfor\s+\D", "watch says how long: watch CPU for 5 min, or for 300 events"),
-        (r"\bsame\b", "an attribute that all events share is written: on same area"),
+        (
+            r"(?<!\bon )(?<!\bthe )\bsame\b",
+            "an attribute that all events share is written: on same area",
+        ),
         (r"\bwith\b", 'attributes are written: gives "Fire" with area = area of Smoke'),
     ],
 )

@@ -98,7 +98,7 @@ GRAMMAR = Grammar.load(
             "a type with a hyphen is written without blanks: COUNTER-READING",
         ),
         (
-            rf"\bwithin\s+\d[\d.]*\s*(?!({_UNITS})\b)[a-z]",
+            rf"\bwithin\s+\d[\d.]*\s*(?!({_UNITS}|return)\b)[a-z]",
             "units are us, ms, s, min, hours, days and weeks; a bare number counts seconds",
         ),
         (

@@ -81,8 +81,8 @@ GRAMMAR = Grammar.load(
         (r"\\\$", "a parameter is written $a, without a backslash"),
         (rf"\bfrom\s+({_NAMES})\s*\(", _FUNCTION_HINT),
         (
-            r"(\band|^)\s*(?!(each|first|last|not|within)\b)\w+\s*\([^()]*\)\s*within\b",
-            "say which: each, first or last stands before an event that has a window",
+            r"(\band|^)\s*(?!(each|first|last|not|within)\b)\w+\s*\([^()]*\)\s*(within|between)\b",
+            "say which: each, first or last stands before an event that has a window, or not",
         ),
         (
             r"\bwithin\s+[\d.]+\s*(us|ms|s|sec\w*|min\w*|h\w*|d\w*|week\w*)\.?\s+(?!from\b)\w+"
