@@ -21,7 +21,10 @@ EVERY = 12
 
 def suitable(case: Case) -> bool:
     plain = not (case.error or case.arrives or case.failures or case.options)
-    return plain and bool(case.expect)
+    # No column holds ints and doubles where they are that large.
+    values = [value for event in case.events for value in event.attributes.values()]
+    large = any(isinstance(value, int) and abs(value) > 2**53 for value in values)
+    return plain and bool(case.expect) and not large
 
 
 CASES = [case for file in sorted(SPEC.glob("*.test")) for case in read_cases(file)]

@@ -86,17 +86,17 @@ def _compiled(function: F, *, forceinline: bool) -> F:
         found = numba.njit(cache=True, nogil=True, forceinline=forceinline)(function)
     finally:
         _CONFIG.CACHE_DIR = before
-    return cast("F", _one_writer(_for_all_constants(found), Path(folder or ".")))
+    return cast("F", _one_writer(_for_all_constants(found)))
 
 
-def _one_writer(dispatcher: Any, folder: Path) -> Any:  # noqa: ANN401 (numba has no types)
+def _one_writer(dispatcher: Any) -> Any:  # noqa: ANN401 (numba has no types)
     """A function whose compiled code is written to the disk by one process at a time.
 
     The cache of numba has an index for each function, and numbered files for its signatures. Two
     processes that wrote two signatures at once would give them one number, and one of them would
     then run the code of the other.
     """
-    save = dispatcher._cache.save_overload
+    save, folder = dispatcher._cache.save_overload, Path(dispatcher._cache.cache_path)
 
     def save_overload(signature: Any, data: Any) -> None:  # noqa: ANN401 (numba has no types)
         with locked(folder, "writing"):
