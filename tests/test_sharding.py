@@ -20,7 +20,7 @@ from cepheid.rules import Rules
 from cepheid.runtime.arrival import Heard
 from cepheid.runtime.settings import Settings
 from cepheid.runtime.tabular import Tabular
-from cepheid.spark import manifest
+from cepheid.spark import history, manifest
 from cepheid.spark.generate import late_texts
 from cepheid.spark.keys import route_keys
 from cepheid.spark.messages import of_heard, of_table
@@ -362,3 +362,14 @@ def test_late_events_are_told_with_their_times_as_they_came() -> None:
     assert json.loads(seconds) == {"type": "A", "ts": 5, "k": "x", "v": 1.5}
     (moment,) = late_texts(late, Times(Clock(), pa.timestamp("us", "UTC"))).to_pylist()
     assert json.loads(moment)["ts"].startswith("1970-01-01 00:00:05")
+
+
+def test_history_is_consumed_in_stretches_that_do_not_part_what_ends_together(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(history, "STRETCH", 3)
+    ends = [5, 1, 1, 1, 1, 9, 2, 7, 7, 7, 3]
+    table = from_events([Event("A", end, end) for end in ends])
+    found = [part.ends.tolist() for part in history.stretches(table)]
+    assert found == [[1, 1, 1, 1], [2, 3, 5], [7, 7, 7], [9]]
+    assert [len(part) for part in history.stretches(table.slice(0, 0))] == []

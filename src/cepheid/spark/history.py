@@ -23,6 +23,10 @@ from cepheid.tables.table import Table, concat
 
 PORTION = 1 << 19
 """How many events wait before it is tried to consume some of them."""
+STRETCH = 1 << 16
+"""About how many are consumed at a time: what they make is in memory together, and rules may make
+dozens of composite events of one event.
+"""
 
 
 class History:
@@ -47,13 +51,15 @@ class History:
                 heard.append(message.payload)
             else:
                 if self._rows >= self._enough:
-                    yield from told(self._consumed(message.low), times, schema, outputs)
+                    for outcome in self._consumed(message.low):
+                        yield from told(outcome, times, schema, outputs)
                 self._waiting.append(table_of(message.payload))
                 self._rows += len(self._waiting[-1])
-        yield from told(self._consumed(None), times, schema, outputs)
+        for outcome in self._consumed(None):
+            yield from told(outcome, times, schema, outputs)
         yield from told(self._closed(heard_of(heard)), times, schema, outputs)
 
-    def _consumed(self, low: int | None) -> Outcome:
+    def _consumed(self, low: int | None) -> Iterator[Outcome]:
         """Consume what ends before a time, or everything."""
         table = concat(self._waiting)
         if low is not None:
@@ -65,8 +71,9 @@ class History:
             self._enough = PORTION + 2 * self._rows
         else:
             self._waiting, self._rows = [], 0
-        newest: Newest = {None: int(table.ends.max())} if len(table) else {}
-        return self._shard.take_tables([table], Heard(newest))
+        for part in stretches(table):
+            newest: Newest = {None: int(part.ends.max())}
+            yield self._shard.take_tables([part], Heard(newest))
 
     def _closed(self, heard: Heard) -> Outcome:
         """Let time go on to the end of all events, or to where the caller wants it."""
@@ -75,6 +82,19 @@ class History:
         until = max([*ends, *([] if wanted is None else [wanted])], default=NEVER)
         found = self._shard.advance(until)
         return Outcome(found, Table.empty())
+
+
+def stretches(table: Table) -> Iterator[Table]:
+    """Events one stretch of time after the other; those that end together stay together."""
+    if len(table) > STRETCH and bool((np.diff(table.ends) < 0).any()):
+        table = table.take(np.argsort(table.ends, kind="stable"))
+    begin = 0
+    while begin < len(table):
+        last = table.ends[min(begin + STRETCH, len(table)) - 1]
+        whole = len(table) - begin <= STRETCH
+        end = len(table) if whole else int(np.searchsorted(table.ends, last, "right"))
+        yield table.slice(begin, end)
+        begin = end
 
 
 def history(
