@@ -75,12 +75,19 @@ class Job:
             )
 
     def finish(self) -> str:
-        """Run to the end, or to an error; what was said."""
-        process = self.start()
-        try:
-            process.wait(LIMIT)
-        finally:
-            kill_group(process)
+        """Run to the end, or to an error; what was said.
+
+        A run over what is available may end, without an error, after the batch that it had to do
+        again; the next one goes on.
+        """
+        for _ in range(3):
+            process = self.start()
+            try:
+                ended = process.wait(LIMIT)
+            finally:
+                kill_group(process)
+            if self.is_done or ended != 0:
+                break
         return (self.folder / "said").read_text(errors="replace")
 
     @property
