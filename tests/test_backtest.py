@@ -227,12 +227,20 @@ def test_a_schema_decides_what_a_column_is(files: Path) -> None:
     assert read_files(["e.csv"], unit="s")["item"].to_pylist() == [7]
 
 
+def test_a_value_that_is_not_what_the_schema_says_is_told_with_its_row(files: Path) -> None:
+    (files / "e.csv").write_text("type,ts,value\nTemp,1,1.5\nTemp,2,hot\n")
+    schema = cepheid.parse_schema("Temp(value: double)")
+    with pytest.raises(EventError, match=r"column value must .* double; got 'hot' in row 1"):
+        read_files(["e.csv"], unit="s", schema=schema)
+
+
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
         ("e.csv", "ts,area\n1,A1\n", "e.csv: events must have a column type; got ts, area"),
         ("e.csv", "type,ts\nTemp,soon\n", "column ts must hold times such as 2026-07-01T12:00"),
         ("e.csv", "type,ts\nA,2026-07-01 12:00:00\nA,soon\nA,late\n", "got 'soon' in row 1"),
+        ("e.csv", "type,ts\nTemp,2026-07-01 12:00:00,A1\n", "e.csv cannot be read as csv"),
         ("e.csv", "", "e.csv: a file of events must hold something"),
         ("e.csv", "type,ts\nTemp,5\n", "hint: say which, such as --unit ms"),
         ("e.jsonl", '{"type": ', "e.jsonl cannot be read as json"),

@@ -85,7 +85,7 @@ def test_help_of_a_command_shows_examples_that_can_be_run(command: str) -> None:
 
 def test_help_shows_how_to_begin() -> None:
     examples = shown(parser().epilog or "")
-    assert [words[0] for words in examples] == ["new", "test", "backtest", "why", "explain"]
+    assert [words[0] for words in examples] == ["new", "test", "why", "backtest", "explain"]
     for words in examples:
         parser().parse_args(words)
 

@@ -36,8 +36,8 @@ the first ten minutes:
   cepheid new fire                      a project with a rule, its tests and sample events
   cd fire
   cepheid test rules/                   what the rule must find, and does
-  cepheid backtest rules/ --input data/events.csv
   cepheid why rules/ --input data/events.csv --match 1
+  cepheid backtest rules/ --input data/events.csv
   cepheid explain rules/                how the rule works
 
 Every command has examples: cepheid backtest --help

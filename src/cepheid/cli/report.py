@@ -15,9 +15,9 @@ from cepheid.records import Clock
 DONE, FAILED, USAGE = 0, 1, 2
 REPORT_HELP = """\
 examples:
-  cepheid report fire.tesla --input events.csv                       writes report.html
-  cepheid report rules/ --input 2026/ --output july.html             a folder of files
-  cepheid report rules/ --input e.jsonl --unit ms --key area         tracks by an attribute
+  cepheid report fire.tesla --input events.csv                        writes report.html
+  cepheid report rules/ --input 2026/ --output july.html              a folder of files
+  cepheid report rules/ --input e.jsonl --unit ms --key area          tracks by an attribute
   cepheid report                                                      what cepheid.yml says
 
 The page needs no network and no other file. Every event and match is counted; of many, a fair

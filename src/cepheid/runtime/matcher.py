@@ -167,15 +167,18 @@ class Matcher:
         return [portion for portion in found if not portion.failure]
 
     def made_here(self, portion: Found, here: Here, *, whole: bool) -> Found:
-        """The matches that have an event which is here, or (`whole`) no other; composites are."""
+        """The matches with an event that is here, or (`whole`) with no other ones.
+
+        Composite events are here.
+        """
         origins, places = np.unique(portion.constituents, return_inverse=True)
         own = origins < 0
         own[~own] = here(self.payload.table(origins[~own]))
         of_parts = own[places.reshape(portion.constituents.shape)]
-        both = np.logical_and if whole else np.logical_or
+        reached = np.logical_and if whole else np.logical_or
         if portion.offsets is None:
-            return portion.take(both.reduce(of_parts, axis=0))
-        return portion.take(both.reduceat(of_parts, portion.offsets[:-1]))
+            return portion.take(reached.reduce(of_parts, axis=0))
+        return portion.take(reached.reduceat(of_parts, portion.offsets[:-1]))
 
     def composites(self, portions: Sequence[Found | Few]) -> list[CompositeEvent]:
         """Matches as composite events, in the order of their ends."""

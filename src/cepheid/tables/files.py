@@ -6,6 +6,7 @@ that tables of events have, and texts that are times become times.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -119,16 +120,35 @@ def _read_csv(file: Path, types: Mapping[str, Any], names: Mapping[str, str]) ->
     """All of a file decides what its columns are, not the first rows."""
     text = _content(file)
 
-    def read(known: Mapping[str, Any]) -> Arrow:
+    def read(known: Mapping[str, Any], *, use_threads: bool = True) -> Arrow:
         return csv.read_csv(
             pa.BufferReader(text),
-            read_options=csv.ReadOptions(block_size=max(len(text), 1)),
+            read_options=csv.ReadOptions(block_size=max(len(text), 1), use_threads=use_threads),
             convert_options=csv.ConvertOptions(
                 column_types=known, null_values=[""], strings_can_be_null=True
             ),
         )
 
-    return _without_guessed_times(read, dict(types), names)
+    try:
+        return _without_guessed_times(read, dict(types), names)
+    except pa.ArrowInvalid:
+        # One thread alone knows the row.
+        try:
+            return read(types, use_threads=False)
+        except pa.ArrowInvalid as error:
+            raise _misfit(str(error), read({}).column_names) or error from None
+
+
+def _misfit(reason: str, columns: list[str]) -> EventError | None:
+    """A value that is not what the schema, or the unit of time, says of its column."""
+    found = re.search(r"column #(\d+): Row #(\d+): .* error to (\w+): .*'(.*)'", reason)
+    if found is None:
+        return None
+    column, row = columns[int(found[1])], int(found[2]) - 2
+    return EventError(
+        f"column {column} must hold values that are {found[3]}; got {found[4]!r} in row {row}\n\n"
+        "hint: correct the value, or what the schema or --unit says of the column"
+    )
 
 
 def _read_json(file: Path, types: Mapping[str, Any], names: Mapping[str, str]) -> Arrow:
