@@ -477,3 +477,39 @@ def test_labels_of_rules_that_come_later_have_their_place_in_the_order() -> None
     ranks = kernel._memory.get(RANKS)
     texts = kernel.encoder.texts.texts()
     assert [texts[code] for code in ranks.argsort()] == sorted(texts)
+
+
+# --- rules that double -------------------------------------------------------
+
+DOUBLING = """
+Rule R define A() from A()
+Rule S define A() from A()
+Rule T define B() from A()
+"""
+
+
+def caused(kernel: Kernel) -> Counter[str]:
+    """How many composite events of each rule one event causes in rules that double."""
+    names = [rule.name for rule in cepheid.load(DOUBLING, language="tesla")]
+    kernel.deploy(tuple(cepheid.load(DOUBLING, language="tesla")))
+    found: Counter[str] = Counter()
+    for portion in kernel.feed(kernel.encoder.encode([Event("A", 0, 0)], 0)):
+        found.update(names[number] for number in portion.rules)
+    return found
+
+
+@pytest.mark.parametrize("limit", range(1, 12))
+def test_what_one_event_causes_is_cut_where_the_oracle_cuts_it(limit: int) -> None:
+    kernel = Kernel(caused_limit=limit)
+    wanted = evaluate(
+        tuple(cepheid.load(DOUBLING, language="tesla")), [Event("A", 0, 0)], caused_limit=limit
+    )
+    assert caused(kernel) == Counter(event.rule for event in wanted.events)
+    assert kernel.cut == wanted.cut > 0
+
+
+def test_a_rule_that_doubles_with_every_level_comes_to_an_end() -> None:
+    kernel = Kernel()
+    found = caused(kernel)
+    assert 1_000_000 <= found["R"] + found["S"] <= 1_000_002
+    assert kernel.cut > 1_000_000

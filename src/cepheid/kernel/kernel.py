@@ -39,6 +39,7 @@ from cepheid.kernel.stacks import (
     OTHER_MEMBERS,
 )
 from cepheid.kernel.store import (
+    CAUSED_LIMIT,
     CUT,
     DEPTH_LIMIT,
     KEPT,
@@ -122,6 +123,8 @@ _COMPACTION = {
     Detector: (mark_detectors, move_detectors),
 }
 """For every strategy what says which rows it needs, and what takes their new numbers."""
+CAUSED = 1_000_000
+"""So many composite events may one event cause in waves before no more are let in."""
 _FEW_ROWS = 1024
 _MANY_EVENTS = 4096
 """So many events in a batch may give as many matches as those before."""
@@ -155,7 +158,13 @@ class Kernel:
     after it was deployed.
     """
 
-    def __init__(self, *, depth_limit: int = 32, failures: bool = False) -> None:
+    def __init__(
+        self,
+        *,
+        depth_limit: int = 32,
+        caused_limit: int = CAUSED,
+        failures: bool = False,
+    ) -> None:
         self.encoder = Encoder()
         self.registry = Registry(self.encoder, failures=failures)
         self.compactions = 0
@@ -178,7 +187,8 @@ class Kernel:
         self._lateness = Lateness()
         self._ranked = -1
         scalars = [0] * SCALAR_COUNT
-        scalars[DEPTH_LIMIT], scalars[NOW] = depth_limit, -NEVER
+        scalars[DEPTH_LIMIT], scalars[CAUSED_LIMIT] = depth_limit, caused_limit
+        scalars[NOW] = -NEVER
         self._memory.put(SCALARS, scalars)
         # This slot never grows, so that a view of it stays good.
         self._scalars = self._memory.view(SCALARS)
@@ -461,8 +471,10 @@ class Kernel:
 
     def load(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
         """Go on from a state; the same rules must have been deployed and removed in order."""
+        caused_limit = int(self._scalars[CAUSED_LIMIT])
         for name, (slot, kind) in _STATE.items():
             self._memory.put(slot, state[name], kind)
+        self._scalars[CAUSED_LIMIT] = caused_limit  # older states have none
         self._trees.tables.restored(self._memory)
         self._fit_rows()
         self._watch.look_again()

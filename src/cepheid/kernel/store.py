@@ -49,10 +49,12 @@ NARROW.update({ROW_TAGS: 1, LIVE: 1, ROW_MADE: 4})
     KEPT,
     STARTED,
     STALE,
-) = range(10)
+    CAUSED_LIMIT,
+) = range(11)
 """Numbers in `SCALARS`: columns of a row, the time, events made so far (their origins count down),
 composite events cut, the depth limit, ticks so far, the next time at which something is due,
-rows that compaction left, whether an event has come, when all that it left may have expired."""
+rows that compaction left, whether an event has come, when all that it left may have expired, after
+how many composite events in waves no more are let in."""
 SCALAR_COUNT = 16
 
 OUTSIDE, TICK = -1, -2

@@ -42,6 +42,7 @@ from cepheid.kernel.matches import (
 from cepheid.kernel.memory import STREAM, append, ints, resize, set_size, shorts, size, tags
 from cepheid.kernel.runs import see_runs
 from cepheid.kernel.store import (
+    CAUSED_LIMIT,
     CUT,
     DEPTH_LIMIT,
     MADE_DEPTH,
@@ -193,8 +194,8 @@ def _settle(
 
 @compiled
 def _admit(m: Ints, found: int, level: int) -> None:
-    """Make events of new matches, in the total order; those that are too deep are cut."""
-    if level > scalar(m, DEPTH_LIMIT):
+    """Make events of new matches, in the total order; those too deep or too many are cut."""
+    if level > scalar(m, DEPTH_LIMIT) or size(m, QUEUE_ROW) >= scalar(m, CAUSED_LIMIT):
         for match in range(found, match_count(m)):
             set_scalar(m, CUT, scalar(m, CUT) + _alive(m, match))
         drop_matches(m, found)

@@ -28,6 +28,8 @@ from cepheid.oracle.values import Tick
 
 DEPTH_LIMIT = 32
 """How often composite events may cause composite events, counted from a primitive event."""
+CAUSED_LIMIT = 1_000_000
+"""How many composite events that rules use one event may cause before no more are let in."""
 TICK_LIMIT = 1_000_000
 """How many events periodic timers may give in one evaluation."""
 
@@ -36,7 +38,7 @@ TICK_LIMIT = 1_000_000
 class Outcome:
     """What rules found: the composite events in the order of finding, and how many were cut.
 
-    `cut` counts composite events that lay beyond the depth limit of recursion.
+    `cut` counts composite events that lay beyond the limits of recursion.
     """
 
     events: tuple[CompositeEvent, ...]
@@ -51,12 +53,13 @@ def evaluate(
     until: int | None = None,
     failures: bool = False,
     depth_limit: int = DEPTH_LIMIT,
+    caused_limit: int = CAUSED_LIMIT,
 ) -> Outcome:
     """Everything that rules find in a finite list of events, up to a time.
 
     Time goes on to the end of the last event, or to `until`; what is due by then happens.
     """
-    stream = _Stream(rules, schema, failures, depth_limit)
+    stream = _Stream(rules, schema, failures, depth_limit, caused_limit)
     ordered = sorted(map(copy.copy, events), key=stream.order.key)
     for event in ordered:
         stream.start(event.end)
@@ -72,15 +75,22 @@ class _Stream:
     """Hands events to the evaluators of all rules, and composite events back to them."""
 
     def __init__(
-        self, rules: Sequence[Rule], schema: Schema | None, failures: bool, depth_limit: int
+        self,
+        rules: Sequence[Rule],
+        schema: Schema | None,
+        failures: bool,
+        depth_limit: int,
+        caused_limit: int = CAUSED_LIMIT,
     ) -> None:
         self.order = Order(schema)
         self.found: list[CompositeEvent] = []
         self.cut = 0
         self._failures = failures
         self._depth_limit = depth_limit
-        listened = any(FAILURE in input_types(rule) for rule in rules)
-        self._world = World([], self.order, failures or listened)
+        self._caused_limit = caused_limit
+        self._caused = 0
+        self._used = {type_ for rule in rules for type_ in input_types(rule)}
+        self._world = World([], self.order, failures or FAILURE in self._used)
         self._evaluators = [_evaluator(rule, self._world) for rule in rules]
         periods = {found.every for rule in rules for found in find(rule, EventPredicate)}
         self._ticks = dict.fromkeys(sorted(filter(None, periods)))
@@ -126,6 +136,7 @@ class _Stream:
         self._settle([event], 0)
 
     def _settle(self, events: Sequence[Event], depth: int) -> None:
+        self._caused = 0
         waiting = deque((event, depth) for event in self._admitted(events, depth))
         while waiting:
             event, level = waiting.popleft()
@@ -135,11 +146,13 @@ class _Stream:
             waiting.extend((c, level + 1) for c in self._admitted(caused, level + 1))
 
     def _admitted(self, events: Sequence[Event], depth: int) -> list[Event]:
-        """Events in the total order; composite events are told, those too deep are cut."""
-        if depth > self._depth_limit:
+        """Events in the total order; composite events are told, those too deep or too many are cut."""
+        if depth > self._depth_limit or self._caused >= self._caused_limit:
             self.cut += len(events)
             return []
         ordered = sorted(events, key=self.order.key)
+        if depth:
+            self._caused += sum(event.type in self._used for event in ordered)
         for event in ordered if depth else ():
             if isinstance(event, CompositeEvent) and (self._failures or event.type != FAILURE):
                 self.found.append(event)
