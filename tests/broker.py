@@ -91,7 +91,7 @@ class Broker:
     def send(self, topic: str, values: Iterable[str]) -> None:
         """Put messages into a topic, in their order where it has one partition."""
         lines = "".join(f"{value}\n" for value in values)
-        self._tool("ConsoleProducer", "--topic", topic, "--sync", said=lines)
+        self._tool("ConsoleProducer", "--topic", topic, said=lines)
 
     def received(self, topic: str) -> list[tuple[str, str]]:
         """All messages of a topic, with their keys."""

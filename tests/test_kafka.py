@@ -1,7 +1,8 @@
 """Kafka: `cepheid run` from topics to topics and to files, against a broker of its own.
 
 make test-kafka. The connector is that of the Spark that is installed; where it cannot be had,
-CEPHEID_KAFKA_CONNECTOR names another version. What cannot be fetched is a reason to skip.
+CEPHEID_KAFKA_CONNECTOR names another version, and CEPHEID_KAFKA_TOKENS that of its part for tokens.
+What cannot be fetched is a reason to skip.
 """
 
 from __future__ import annotations
@@ -31,6 +32,9 @@ pytestmark = [pytest.mark.slow, pytest.mark.spark]
 BAD = ["{", "[1, 2]", '{"type": "Temp"}']
 INSTALLED = importlib.metadata.version("pyspark")
 CONNECTOR = os.environ.get("CEPHEID_KAFKA_CONNECTOR", INSTALLED)
+TOKENS = os.environ.get("CEPHEID_KAFKA_TOKENS", CONNECTOR)
+OWN_JARS = ("spark-sql-kafka", "spark-token-provider-kafka", "kafka-clients", "commons-pool2")
+"""The jars of the connector that do not come with Spark."""
 
 
 @pytest.fixture(scope="module")
@@ -51,11 +55,13 @@ def connector(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     """
     folder = tmp_path_factory.mktemp("connector")
     try:
-        fetched("connector.xml", folder, connector_version=CONNECTOR)
+        path = fetched("connector.xml", folder, connector_version=CONNECTOR, tokens_version=TOKENS)
     except NotFetched as reason:
         pytest.skip(f"{reason} (CEPHEID_KAFKA_CONNECTOR names another version)")
-    own = f"org.apache.spark:spark-sql-kafka-0-10_2.13:{CONNECTOR}"
-    return [] if CONNECTOR == INSTALLED else ["--packages", own]
+    if {CONNECTOR, TOKENS} == {INSTALLED}:
+        return []
+    jars = [jar for jar in path.split(os.pathsep) if Path(jar).name.startswith(OWN_JARS)]
+    return ["--jars", ",".join(jars)]
 
 
 def texts(given: list[Row]) -> list[str]:
