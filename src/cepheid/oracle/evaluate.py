@@ -146,7 +146,7 @@ class _Stream:
             waiting.extend((c, level + 1) for c in self._admitted(caused, level + 1))
 
     def _admitted(self, events: Sequence[Event], depth: int) -> list[Event]:
-        """Events in the total order; composite events are told, those too deep or too many are cut."""
+        """Events in the total order; composite events are told, or cut as too deep or too many."""
         if depth > self._depth_limit or self._caused >= self._caused_limit:
             self.cut += len(events)
             return []

@@ -30,8 +30,8 @@ class Counters:
 
     Of the events that came in (`received`), each is `consumed`, `waiting`, `late`, or only a
     heartbeat. Composite events are counted by type and by rule. What was `cut` lay beyond the
-    limits of recursion; `limited` counts by rule how often a limit was hit. `stored` is how many events
-    the rules refer to now, `compactions` how often room was given back.
+    limits of recursion; `limited` counts by rule how often a limit was hit. `stored` is how many
+    events the rules refer to now, `compactions` how often room was given back.
 
     >>> Counters(received=3, consumed=2, late=1).late
     1
