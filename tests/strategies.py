@@ -69,6 +69,11 @@ KEYS = ("k",)
 SECOND = 1_000_000
 
 durations = st.integers(1, 20).map(lambda count: count * SECOND)
+run_windows = st.one_of(durations.map(TimeWindow), st.integers(1, 4).map(CountWindow))
+collection_windows = st.one_of(
+    st.none(), durations.map(TimeWindow), st.integers(2, 6).map(CountWindow)
+)
+few_types = st.lists(st.sampled_from(TYPES), min_size=2, max_size=3)
 numbers = st.one_of(
     st.integers(-3, 9), st.sampled_from([0.5, 2.0, -1.25, 1e300, 1e-7, float(2**60)])
 )
@@ -76,6 +81,7 @@ texts = st.one_of(st.sampled_from(["x", "y", ""]), st.text(max_size=5))
 _VALUES = {"k": st.sampled_from(["x", "y"]), "v": numbers, "w": numbers}
 relations = st.sampled_from(list(Relation))
 functions = st.sampled_from(list(Function))
+summaries = functions.filter(lambda found: found is not Function.COUNT)
 
 
 # --- events ------------------------------------------------------------------
@@ -94,6 +100,7 @@ def events(draw: st.DrawFn, types: Many[str] = TYPES) -> Event:
     return Event(draw(st.sampled_from(list(types))), start, start + length, attributes)
 
 
+@cache
 def streams(max_size: int = 14) -> st.SearchStrategy[list[Event]]:
     """A list of events in no particular order of time: with ids, or some of them equal."""
     several = st.lists(st.tuples(events(), st.sampled_from([1, 1, 2])), max_size=max_size // 2)
@@ -347,7 +354,7 @@ def laipl_runs(draw: st.DrawFn, name: str = "R") -> Rule:
     """A rule with one constraint."""
     type_ = draw(st.sampled_from(TYPES))
     keys = (Key(((type_, "k"),)),) if draw(st.booleans()) else ()
-    window = draw(st.one_of(durations.map(TimeWindow), st.integers(1, 4).map(CountWindow)))
+    window = draw(run_windows)
     relation, bound = draw(relations), draw(literals())
     filter_: Expression | None = None
     condition: Each | Expression | None
@@ -359,11 +366,11 @@ def laipl_runs(draw: st.DrawFn, name: str = "R") -> Rule:
         filter_, condition = Comparison(relation, Attribute(None, "v"), bound), None
         value = Collected(Function.AVG, type_, "v")
     elif form == "aggregate":
-        function = draw(functions.filter(lambda found: found is not Function.COUNT))
+        function = draw(summaries)
         value = Collected(function, type_, "v")
         condition = Comparison(relation, value, bound)
     elif form == "count":
-        value = Collected(Function.COUNT, type_, None, draw(st.one_of(st.none(), own_tests())))
+        value = Collected(Function.COUNT, type_, None, draw(_perhaps_tests()))
         size = window.size if isinstance(window, CountWindow) else 4
         # A count that no full batch reaches is an error, and a whole batch has all its events.
         condition = Comparison(Relation.AT_LEAST, value, Literal(draw(st.integers(0, size))))
@@ -381,7 +388,7 @@ def laipl_runs(draw: st.DrawFn, name: str = "R") -> Rule:
 @st.composite
 def laipl_collections(draw: st.DrawFn, name: str = "R") -> Rule:
     """A rule with several constraints, which may be about one type."""
-    types = draw(st.lists(st.sampled_from(TYPES), min_size=2, max_size=3))
+    types = draw(few_types)
     leaves: list[Body] = []
     values: list[Expression] = []
     for index, type_ in enumerate(types):
@@ -398,12 +405,10 @@ def laipl_collections(draw: st.DrawFn, name: str = "R") -> Rule:
     elif shape == "mixed" and len(leaves) == 3:
         body = Sequence((Conjunction(tuple(leaves[:2])), leaves[2]), strong=True)
     elif shape == "not" and len(leaves) == 3:
-        absent = Absence(EventPredicate((types[2],), draw(st.one_of(st.none(), own_tests()))))
+        absent = Absence(EventPredicate((types[2],), draw(_perhaps_tests())))
         body = Conjunction((*leaves[:2], absent))
         values.pop()
-    window = draw(
-        st.one_of(st.none(), durations.map(TimeWindow), st.integers(2, 6).map(CountWindow))
-    )
+    window = draw(collection_windows)
     keys = (
         (Key(tuple((type_, "k") for type_ in dict.fromkeys(types))),) if draw(st.booleans()) else ()
     )
@@ -423,6 +428,11 @@ def own_tests() -> st.SearchStrategy[Expression]:
 
 
 @cache
+def _perhaps_tests() -> st.SearchStrategy[Expression | None]:
+    return st.one_of(st.none(), own_tests())
+
+
+@cache
 @st.composite
 def laipl_leaves(draw: st.DrawFn, type_: str, label: str) -> tuple[Body, Expression]:
     """A constraint about a type under a label, and its value."""
@@ -436,7 +446,7 @@ def laipl_leaves(draw: st.DrawFn, type_: str, label: str) -> tuple[Body, Express
         value = Collected(Function.COUNT, label, None)
         return Take(label, EventPredicate((type_,), test), count), value
     if form == "accumulate":
-        function = draw(functions.filter(lambda found: found is not Function.COUNT))
+        function = draw(summaries)
         leaf = Accumulate(label, EventPredicate((type_,)), function, "v", test.relation, test.right)
         return leaf, Collected(function, label, "v")
     index = draw(st.sampled_from([1, 2, -1]))
@@ -449,17 +459,28 @@ def laipl_leaves(draw: st.DrawFn, type_: str, label: str) -> tuple[Body, Express
 @st.composite
 def core_rules(draw: st.DrawFn, name: str = "X") -> Rule:
     """A definition that the core language can say."""
-    body = draw(core_bodies().filter(lambda found: not _nullable(found)))
-    within = draw(st.one_of(st.none(), durations))
+    body, within = draw(_definite_bodies()), draw(_windows())
     return Rule(name, Output(name), Detector(_numbered(body), None, within), language="core")
+
+
+@cache
+def _definite_bodies() -> st.SearchStrategy[Body]:
+    return core_bodies().filter(lambda found: not _nullable(found))
+
+
+@cache
+def _windows() -> st.SearchStrategy[int | None]:
+    return st.one_of(st.none(), durations)
 
 
 @cache
 def core_atoms() -> st.SearchStrategy[Body]:
     """An atom with a domain of its own."""
 
+    domains = st.lists(core_signals(), min_size=1, max_size=3, unique=True)
+
     def atom(draw: st.DrawFn) -> Body:
-        domain = draw(st.lists(core_signals(), min_size=1, max_size=3, unique=True))
+        domain = draw(domains)
         if draw(st.booleans()):
             return Atom(None, (domain[0],), (domain[0],))
         negated = draw(st.booleans()) and len(domain) > 1
@@ -472,8 +493,18 @@ def core_atoms() -> st.SearchStrategy[Body]:
 @st.composite
 def core_signals(draw: st.DrawFn) -> EventPredicate:
     """An event description."""
-    filter_ = draw(st.one_of(st.none(), st.none(), own_tests()))
-    return EventPredicate((draw(st.sampled_from(TYPES)),), filter_)
+    filter_ = draw(_signal_filters())
+    return EventPredicate((draw(_one_type()),), filter_)
+
+
+@cache
+def _signal_filters() -> st.SearchStrategy[Expression | None]:
+    return st.one_of(st.none(), st.none(), own_tests())
+
+
+@cache
+def _one_type() -> st.SearchStrategy[str]:
+    return st.sampled_from(TYPES)
 
 
 @cache

@@ -205,6 +205,7 @@ MANY = 16
 FEWER = {"C": "A", "D": "B"}
 """Types that are taken together, so that random rules and streams meet more often."""
 places = st.integers(0, MANY)
+perhaps_places = st.one_of(st.none(), places)
 ends = st.integers(0, 60).map(lambda seconds: seconds * SECOND)
 N = TypeVar("N", bound=Node)
 
@@ -253,8 +254,9 @@ def busy(events: Sequence[Event], rules: Sequence[Rule]) -> list[Event]:
 @st.composite
 def lives(draw: st.DrawFn, ordered: Sequence[Event]) -> tuple[int, int]:
     """A stretch of events; a rule leaves only between events with different ends."""
-    begin = draw(st.one_of(st.just(0), places)) % (len(ordered) + 1)
-    end = draw(st.one_of(st.just(len(ordered)), st.integers(begin, len(ordered))))
+    begin = (draw(perhaps_places) or 0) % (len(ordered) + 1)
+    end = draw(perhaps_places)
+    end = len(ordered) if end is None else begin + end % (len(ordered) - begin + 1)
     while begin < end < len(ordered) and ordered[end - 1].end == ordered[end].end:
         end += 1
     return begin, end if end > begin else len(ordered)
