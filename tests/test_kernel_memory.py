@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections import Counter
 
 import numpy as np
+import pytest
 
 import cepheid
 from cepheid.events import Event
 from cepheid.kernel.columns import Batch
 from cepheid.kernel.kernel import Kernel
+from cepheid.kernel.memory import grow
 from cepheid.kernel.stacks import ENTRY, ENTRY_WIDTH
 from cepheid.kernel.values import INT
 from cepheid.oracle import evaluate
@@ -103,3 +105,16 @@ def test_events_without_a_key_are_found_as_soon_as_somebody_asks() -> None:
     )
     assert Counter(map(frozenset, found.elements())) == Counter(map(frozenset, expected.elements()))
     assert len(found) > 150
+
+
+def test_memory_that_cannot_be_had_is_an_error_and_nothing_is_lost() -> None:
+    kernel = pair(MANY)
+    list(kernel.feed(batch(kernel, "A", 0, 10, 10)))
+    before = kernel._memory.get(ENTRY).tolist()
+    with pytest.raises(MemoryError, match="more memory than the system gives"):
+        grow(kernel._memory.m, ENTRY, 2**57, 8)
+    with pytest.raises(MemoryError, match="more memory than the system gives"):
+        kernel._memory.fit(ENTRY, 2**57)
+    assert kernel._memory.get(ENTRY).tolist() == before
+    (found,) = kernel.feed(batch(kernel, "B", 10, 1, 10))
+    assert len(found) == 1

@@ -35,6 +35,7 @@ _ROOM = 32
 LARGE = 1 << 15
 """From so many items on, room counts: a slot grows in small steps and gives back what is empty."""
 _STEP = 16
+_NO_MEMORY = "the engine needs more memory than the system gives it"
 NARROW: dict[int, int] = {}
 """The bytes of an item, for slots of which they are not 8."""
 
@@ -120,7 +121,10 @@ def grow(m: Ints, slot: int, needed: int, width: int) -> None:
     if needed <= room:
         return
     wanted = max(needed, 2 * room if room < LARGE else room + room // _STEP, _ROOM)
-    m[3 * slot] = _reallocated(m[3 * slot], wanted * width)
+    address = _reallocated(m[3 * slot], wanted * width)
+    if address == 0:
+        raise MemoryError(_NO_MEMORY)
+    m[3 * slot] = address
     m[3 * slot + 2] = wanted
     block = carray(_pointer(m[3 * slot]), wanted * width, np.uint8)
     block[room * width :] = 0
@@ -226,7 +230,10 @@ _python.PyMem_RawFree.argtypes = (ctypes.c_void_p,)
 
 
 def _reallocate(address: int, count: int) -> int:
-    return int(_python.PyMem_RawRealloc(address, count) or 0)
+    block = _python.PyMem_RawRealloc(address, count)
+    if not block:
+        raise MemoryError(_NO_MEMORY)
+    return int(block)
 
 
 def _free(m: Ints) -> None:
