@@ -90,6 +90,7 @@ class Rules:
         until: int | datetime | None = None,
         failures: bool = False,
         cores: int | None = None,
+        columns: Sequence[str] | None = None,
         **options: Unpack[SparkOptions],
     ) -> Any: ...  # noqa: ANN401 (the same kind of table)
 
@@ -101,6 +102,7 @@ class Rules:
         until: int | datetime | None = None,
         failures: bool = False,
         cores: int | None = None,
+        columns: Sequence[str] | None = None,
         **options: Any,
     ) -> Any:
         """Everything that the rules find in events, in the same form, in the order of time.
@@ -110,11 +112,18 @@ class Rules:
         times need a `unit`; or a list of `Event`s, whose times are microseconds. `until` is a time
         of the same form and lets time go on after the last event; `failures` adds the failure
         events of runs. Large tables are worked on by up to so many `cores`; unless told, those
-        that the process may use. The result does not depend on it.
+        that the process may use. The result does not depend on it. Of a table, only the `columns`
+        that are named are made: ids and the column `events` take most of the time where matches are
+        many.
 
         Events may also be a DataFrame of Spark, batch or streaming, or a mapping from types to
         such: then the result is one too, and there are more options; see docs/spark.md.
         """
+        if columns is not None and (is_spark(events) or isinstance(events, Sequence)):
+            raise EventError(
+                f"columns must go with a table of pandas, polars or Arrow; "
+                f"got {type(events).__name__}\n\nhint: leave it out, and choose from the result"
+            )
         if is_spark(events):
             from cepheid.spark.frames import detect_frame
 
@@ -144,6 +153,7 @@ class Rules:
             until=until,
             failures=failures,
             cores=cores,
+            columns=columns,
         )
 
     def _detect_list(
@@ -202,6 +212,7 @@ class Rules:
         depth_limit: int = 32,
         late_limit: int = 1000,
         cores: int | None = None,
+        columns: Sequence[str] | None = None,
     ) -> Engine:
         """An engine in this process, for events that come one by one or in batches.
 
@@ -212,7 +223,8 @@ class Rules:
         Integer times are of a `unit`; `failures` adds the failure events of runs; `limits` bound
         what is kept for a rule, `depth_limit` how often composite events may cause each other,
         `late_limit` how many late events are kept, and `cores` how many work on what large tables
-        cause. See docs/engine.md.
+        cause; of their composite events, only the `columns` that are named are made. See
+        docs/engine.md.
 
         >>> rules = load("QUERY AB EVENT SEQ(A x, B y) WITHIN 10 s", language="sase")
         >>> engine = rules.engine(unit="s", delay=2)
@@ -236,6 +248,7 @@ class Rules:
             depth_limit=depth_limit,
             late_limit=late_limit,
             cores=cores,
+            columns=columns,
         )
 
     def why(

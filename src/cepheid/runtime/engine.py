@@ -48,7 +48,7 @@ from cepheid.tables.frames import is_table
 from cepheid.tables.order import Ordering
 from cepheid.tables.reading import read
 from cepheid.tables.table import Table
-from cepheid.tables.writing import Form
+from cepheid.tables.writing import Form, check_columns
 from cepheid.units import format_time
 
 FAILURE = "Failure"
@@ -86,7 +86,9 @@ class Engine:
         depth_limit: int = DEPTH_LIMIT,
         late_limit: int = LATE_LIMIT,
         cores: int | None = None,
+        columns: Sequence[str] | None = None,
     ) -> None:
+        check_columns(columns, rules.rules, failures=failures)
         settings = settings_of(
             policy=policy,
             delay=delay,
@@ -99,7 +101,7 @@ class Engine:
             late_limit=late_limit,
             idle=idle,
         )
-        self._begin(settings, rules.schema, cores)
+        self._begin(settings, rules.schema, cores, columns)
         self._deploy(rules.rules)
 
     @staticmethod
@@ -110,9 +112,16 @@ class Engine:
         engine._deploy(rules.rules)
         return engine
 
-    def _begin(self, settings: Settings, schema: Schema, cores: int | None) -> None:
+    def _begin(
+        self,
+        settings: Settings,
+        schema: Schema,
+        cores: int | None,
+        columns: Sequence[str] | None = None,
+    ) -> None:
         self.settings = settings
         self._cores = cores_of(cores)
+        self._columns = columns
         self._clock = Clock.of(settings.unit)
         self._schema = schema
         self._intake = Intake(settings, schema)
@@ -350,7 +359,8 @@ class Engine:
         known = self._known_form
         if known is None or known[0] != tabular:
             rules, failures = self._matcher.active(), self.settings.failures
-            known = tabular, tabular.form(rules, self._schema, failures=failures)
+            form = tabular.form(rules, self._schema, failures=failures)
+            known = tabular, form.chosen(self._columns)
             self._known_form = known
         return known[1]
 
@@ -559,13 +569,16 @@ class Engine:
         return f"<Engine of {len(names)} rules, {self.settings.policy}, at {moment}>"
 
 
-def restore(snapshot: bytes, *, cores: int | None = None) -> Engine:
+def restore(
+    snapshot: bytes, *, cores: int | None = None, columns: Sequence[str] | None = None
+) -> Engine:
     """The engine of a snapshot, which goes on exactly where the other stood.
 
     Bytes that are no snapshot, that are damaged, or that a newer version wrote are a
-    `SnapshotError`. How many `cores` the engine may use belongs to the machine and is not in the
-    snapshot. The bytes hold no code, but the checksum is no signature: restore only what
-    comes from where you would take a program from.
+    `SnapshotError`. How many `cores` the engine may use belongs to the machine, and which `columns`
+    are made to who asks for them: neither is in the snapshot. The bytes hold
+    no code, but the checksum is no signature: restore only what comes from where you would take a
+    program from.
 
     >>> import cepheid
     >>> rules = cepheid.load("QUERY AB EVENT SEQ(A x, B y) WITHIN 10 s", language="sase")
@@ -582,10 +595,11 @@ def restore(snapshot: bytes, *, cores: int | None = None) -> Engine:
         schema = Schema(
             {t: {n: Kind(k) for n, k in own.items()} for t, own in head["schema"].items()}
         )
-        engine._begin(Settings.of_state(head["settings"]), schema, cores)
+        engine._begin(Settings.of_state(head["settings"]), schema, cores, columns)
         engine._load(head, arrays)
     except SnapshotError:
         raise
     except (CepheidError, ValueError, TypeError, KeyError, IndexError, AttributeError) as error:
         raise damaged(error) from None
+    check_columns(columns, engine._matcher.active(), failures=engine.settings.failures)
     return engine

@@ -21,7 +21,7 @@ from cepheid.tables.payload import Payload
 from cepheid.tables.reading import Reading, read
 from cepheid.tables.results import Results
 from cepheid.tables.table import Table
-from cepheid.tables.writing import Form, write
+from cepheid.tables.writing import Form, check_columns, write
 
 PORTION = 1 << 16
 """How many events go into the kernel at a time."""
@@ -82,12 +82,14 @@ def detect_table(
     until: int | datetime | None = None,
     failures: bool = False,
     cores: int = 1,
+    columns: Sequence[str] | None = None,
 ) -> Any:  # noqa: ANN401 (a table of any library)
     """Everything that rules find in a table of events, as the same kind of table."""
+    check_columns(columns, rules, failures=failures)
     reading = read(events, clock, schema)
     detection = Detection(rules, schema, failures=failures)
     ids = {kind(array) for array in reading.table.ids}
-    form = Form.of(rules, reading.times, reading.kinds, ids, failures=failures)
+    form = Form.of(rules, reading.times, reading.kinds, ids, failures=failures).chosen(columns)
     end = None if until is None else reading.times.clock.read(until)
     run(detection, reading, schema, end)
     found = write(detection.results, detection.payload, form, cores)

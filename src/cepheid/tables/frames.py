@@ -128,5 +128,6 @@ def _to_pandas(table: Any) -> Any:  # noqa: ANN401 (pandas has no types)
         return pd.ArrowDtype(type_) if pa.types.is_nested(type_) else nullable.get(type_)
 
     found = table.to_pandas(types_mapper=dtype)
-    times = [name for name in ("ts", "start") if found[name].dtype == nullable[pa.int64()]]
-    return found.astype(dict.fromkeys(times, "int64"))
+    times = [name for name in ("ts", "start") if name in found.columns]
+    whole = [name for name in times if found[name].dtype == nullable[pa.int64()]]
+    return found.astype(dict.fromkeys(whole, "int64"))

@@ -16,13 +16,11 @@ import numpy.typing as npt
 from cepheid.events import Kind
 from cepheid.identity import FACTORS, SHIFTS, field, is_hash, unwritten
 from cepheid.tables.arrow import Array, Ints, codes, kind, numbers, pa, present, texts
+from cepheid.tables.mixing import write_digits
 from cepheid.tables.table import Table
 
 Lanes = npt.NDArray[np.uint64]
 """Two rows: the lanes of many identities."""
-
-_HEX = np.frombuffer("".join(f"{byte:02x}" for byte in range(256)).encode(), np.uint16)
-"""The two digits of every byte."""
 
 
 def mixed(lanes: Lanes) -> Lanes:
@@ -117,6 +115,7 @@ def label_fields(labels: Iterable[str]) -> Lanes:
 def written(lanes: Lanes) -> Array:
     """Identities as texts of 32 hexadecimal digits."""
     count = lanes.shape[1]
-    digits = _HEX[np.ascontiguousarray(lanes.T).astype(">u8").view(np.uint8)]
+    digits = np.empty(32 * count, np.uint8)
+    write_digits(lanes, digits)
     offsets = np.arange(0, 32 * count + 1, 32, dtype=np.int32)
     return pa.StringArray.from_buffers(count, pa.py_buffer(offsets), pa.py_buffer(digits))

@@ -14,11 +14,14 @@ from cepheid.kernel.compiled import compiled, inlined
 from cepheid.tables.arrow import Ints
 
 Lanes = npt.NDArray[np.uint64]
+Bytes = npt.NDArray[np.uint8]
 
 _A1, _A2, _A3 = (np.uint64(shift) for shift in SHIFTS[0])
 _B1, _B2, _B3 = (np.uint64(shift) for shift in SHIFTS[1])
 _A4, _A5 = (np.uint64(factor) for factor in FACTORS[0])
 _B4, _B5 = (np.uint64(factor) for factor in FACTORS[1])
+_DIGIT = np.uint64(15)
+_DIGITS = np.frombuffer(b"0123456789abcdef", np.uint8)
 _ID_A, _ID_B = (np.uint64(lane) for lane in field("id", "hash"))
 
 
@@ -76,6 +79,32 @@ def identify(  # noqa: PLR0917 (compiled functions take arrays by position)
         if number < events.shape[1]:
             identities[0, number] = _mix_a(events[0, number] + _mix_a(_ID_A + a))
             identities[1, number] = _mix_b(events[1, number] + _mix_b(_ID_B + b))
+
+
+@compiled
+def take_parts(offsets: Ints, origins: Ints, labels: Ints, rows: Ints) -> tuple[Ints, Ints, Ints]:
+    """Offsets, origins and labels of some matches, in that order."""
+    taken = np.zeros(len(rows) + 1, np.int64)
+    for number in range(len(rows)):
+        row = rows[number]
+        taken[number + 1] = taken[number] + offsets[row + 1] - offsets[row]
+    own_origins, own_labels = np.empty(taken[-1], np.int64), np.empty(taken[-1], np.int64)
+    for number in range(len(rows)):
+        begin = offsets[rows[number]] - taken[number]
+        for to in range(taken[number], taken[number + 1]):
+            own_origins[to], own_labels[to] = origins[begin + to], labels[begin + to]
+    return taken, own_origins, own_labels
+
+
+@compiled
+def write_digits(lanes: Lanes, digits: Bytes) -> None:
+    """Write identities as hexadecimal digits, 32 for each."""
+    for number in range(lanes.shape[1]):
+        for lane in range(2):
+            bits = lanes[lane, number]
+            for place in range(16):
+                digit = (bits >> np.uint64(60 - 4 * place)) & _DIGIT
+                digits[32 * number + 16 * lane + place] = _DIGITS[digit]
 
 
 @compiled

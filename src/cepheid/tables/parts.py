@@ -11,6 +11,7 @@ import numpy as np
 from cepheid.kernel.columns import Encoder
 from cepheid.kernel.found import Found
 from cepheid.tables.arrow import Ints
+from cepheid.tables.mixing import take_parts
 
 
 @dataclass(frozen=True)
@@ -49,12 +50,7 @@ class Parts:
 
     def take(self, rows: Ints) -> Parts:
         """The constituents of some matches, in that order."""
-        begins = self.offsets[rows]
-        lengths = self.offsets[rows + 1] - begins
-        offsets = np.zeros(len(rows) + 1, np.int64)
-        np.cumsum(lengths, out=offsets[1:])
-        places = np.repeat(begins - offsets[:-1], lengths) + np.arange(offsets[-1])
-        return Parts(offsets, self.origins[places], self.labels[places])
+        return Parts(*take_parts(self.offsets, self.origins, self.labels, rows))
 
     def replaced(self, order: Ints) -> Parts:
         """The same matches with their constituents in another order."""

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from cepheid.algebra import Rule, input_types
 from cepheid.cores import spreading
+from cepheid.errors import EventError
 from cepheid.events import Kind
 from cepheid.kernel.registry import FAILURE
 from cepheid.kernel.values import MISSING
@@ -38,12 +39,14 @@ class Form:
 
     A kind that is not known follows from the values that are there. In the `loose` form attributes
     have no columns of their own but are one JSON text: rules that come later may add others.
+    Where some `columns` are chosen, only these are made.
     """
 
     times: Times
     attributes: Mapping[str, Kind | None]
     id_kind: Kind
     loose: bool = False
+    columns: tuple[str, ...] | None = None
 
     @staticmethod
     def of(
@@ -63,6 +66,39 @@ class Form:
             kinds.setdefault("reason", Kind.STRING)
         return Form(times.exact(rules), kinds, _id_kind(rules, ids))
 
+    def chosen(self, columns: Sequence[str] | None) -> Form:
+        """The form with some columns alone, in that order; all of them unless told."""
+        return self if columns is None else replace(self, columns=tuple(columns))
+
+    def has(self, name: str) -> bool:
+        """Whether there is a column of a name."""
+        return self.columns is None or name in self.columns
+
+
+def check_columns(columns: Sequence[str] | None, rules: Sequence[Rule], *, failures: bool) -> None:
+    """Check that columns of composite events are chosen among those that there are.
+
+    Which attributes rules have that give everything is known with the events; any name may be one.
+    """
+    if columns is None:
+        return
+    listed = isinstance(columns, Sequence) and not isinstance(columns, str)
+    if not listed or not columns or {type(name) for name in columns} != {str}:
+        raise EventError(
+            f"columns must be a list of names, or None; got {columns!r}\n\n"
+            'hint: columns=["type", "ts"]'
+        )
+    if any(rule.output.everything for rule in rules):
+        return
+    known = [*OWN[:-1], *(a.name for rule in rules for a in rule.output.attributes)]
+    known = list(dict.fromkeys([*known, *(["reason"] if failures else []), OWN[-1]]))
+    unknown = [name for name in columns if name not in known]
+    if unknown:
+        raise EventError(
+            f"columns must be those of composite events; got {', '.join(unknown)}\n\n"
+            f"hint: there are {', '.join(known)}"
+        )
+
 
 def _id_kind(rules: Sequence[Rule], ids: Collection[Kind]) -> Kind:
     """Ids of composite events are texts; where none are constituents, others stay what they are."""
@@ -81,7 +117,10 @@ def schema_of(form: Form, kinds: Mapping[str, Kind | None]) -> Any:  # noqa: ANN
     fields = {"id": TEXT, "type": TEXT, "ts": time, "start": time, "rule": TEXT}
     fields |= {n: ARROW[kind_ or Kind.STRING] for n, kind_ in kinds.items() if n not in OWN}
     fields |= {ATTRIBUTES: TEXT} if form.loose else {}
-    return pa.schema({**fields, "events": pa.list_(event)})
+    fields["events"] = pa.list_(event)
+    if form.columns is not None:
+        fields = {name: fields[name] for name in form.columns if name in fields}
+    return pa.schema(fields)
 
 
 def write(results: Results, payload: Payload, form: Form, cores: int = 1) -> Any:  # noqa: ANN401 (a table of Arrow)
@@ -89,7 +128,7 @@ def write(results: Results, payload: Payload, form: Form, cores: int = 1) -> Any
     kinds = {
         name: known or results.kind(name) or Kind.STRING
         for name, known in form.attributes.items()
-        if name not in OWN
+        if name not in OWN and form.has(name)
     }
     arranged = results.arranged()
     writer = _Writer(payload, form, kinds, arranged)
@@ -109,39 +148,43 @@ class _Writer:
         self._kinds = kinds
         self._arranged = arranged
         self.schema = schema_of(form, kinds)
-        self._event = self.schema.field("events").type.value_type
-        known = payload.table(arranged.origins, ())
         texts = payload.encoder.texts
         self._labels = pa.array([texts[label] for label in arranged.labels.tolist()], TEXT)
-        self._known = strings(known.types), form.times.write(known.ends), self._part_ids(known)
+        if form.has("events"):
+            self._event = self.schema.field("events").type.value_type
+            known = payload.table(arranged.origins, ())
+            self._known = strings(known.types), form.times.write(known.ends), self._part_ids(known)
         self._types = strings(arranged.known_heads.types)
         self._rules = strings(arranged.known_heads.rules)
         rules = payload.rules.values()
         self._gives_everything = any(rule.output.everything for rule in rules)
-        # Computed when first asked for, which pieces must not do at the same time.
-        self._ids = arranged.identities, arranged.label_fields
+        if form.has("id"):
+            # Computed when first asked for, which pieces must not do at the same time.
+            self._ids = arranged.identities, arranged.label_fields
 
     def piece(self, rows: Ints) -> Any:  # noqa: ANN401 (a table of Arrow)
         """The matches of a piece, as a table."""
         arranged, times = self._arranged, self._form.times
         rows, parts = arranged.ordered(rows)
-        heads = pa.array(arranged.heads(rows))
-        columns = {
-            "id": written(arranged.lanes(rows, parts)),
-            "type": self._types.take(heads),
-            "ts": times.write(arranged.ends[rows]),
-            "start": times.write(arranged.starts[rows]),
-            "rule": self._rules.take(heads),
-            **self._attributes(rows, parts),
-            "events": self._events(parts),
+        own: dict[str, Callable[[], Array]] = {
+            "id": lambda: written(arranged.lanes(rows, parts)),
+            "type": lambda: self._types.take(pa.array(arranged.heads(rows))),
+            "ts": lambda: times.write(arranged.ends[rows]),
+            "start": lambda: times.write(arranged.starts[rows]),
+            "rule": lambda: self._rules.take(pa.array(arranged.heads(rows))),
+            "events": lambda: self._events(parts),
         }
+        attributes = self._attributes(rows, parts)
+        columns = [own[n]() if n in own else attributes[n] for n in self.schema.names]
         return pa.table(columns, schema=self.schema)
 
     def _attributes(self, rows: Ints, parts: Parts) -> dict[str, Array]:
         """The attributes, shape by shape and then in the order of the rows."""
+        if not self._kinds and not self._form.loose:
+            return {}
         begins = self._arranged.begins
         shapes = np.searchsorted(begins, rows, side="right") - 1
-        numbers = np.unique(shapes).tolist()
+        numbers = np.flatnonzero(np.bincount(shapes)).tolist()
         if len(numbers) == 1:
             return self._of_shape(numbers[0], rows, parts)
         places = [np.flatnonzero(shapes == number) for number in numbers]
