@@ -21,6 +21,7 @@ from cepheid.runtime.arrival import Heard
 from cepheid.runtime.settings import Settings
 from cepheid.runtime.tabular import Tabular
 from cepheid.spark import history, manifest
+from cepheid.spark.encode import Sender
 from cepheid.spark.generate import late_texts
 from cepheid.spark.keys import route_keys
 from cepheid.spark.messages import of_heard, of_table
@@ -354,6 +355,58 @@ def test_rules_may_change_while_there_is_state() -> None:
     found = shard.take_tables([events], Heard({None: 5})).composites
     # Q has kept its A; P begins with the A that came after it.
     assert sorted(found.column("rule").to_pylist()) == ["P", "Q"]
+
+
+def tellers(plan: Plan, *batches: list[Event]) -> dict[int, list[str]]:
+    """Which shards tell of late events, by the times of these."""
+    shards = {name: Shard(plan, name) for name in plan.shards}
+    found: dict[int, list[str]] = {}
+    for batch in batches:
+        sender = Sender(plan, keep_bad=False)
+        sent = list(sender.route(from_events(batch)))
+        sent += [of_heard(name, sender.newest, sender.beats) for name in shards]
+        for name, shard in shards.items():
+            own = [(message.kind, message.payload) for message in sent if message.shard == name]
+            for time in shard.take(own).late.ends.tolist():
+                found.setdefault(time, []).append(name)
+    return found
+
+
+def test_a_late_event_without_a_key_is_told_by_the_first_shard_alone() -> None:
+    plan = planned("QUERY Q EVENT SEQ(A x, B y) WHERE [k] WITHIN 1 min", "sase")
+    (group,) = plan.groups
+    assert group.gaps_go_everywhere
+    assert len(group.shards) == 4
+    late = [Event("B", n, n, {} if n < 3 else {"k": f"k{n}"}) for n in range(1, 9)]
+    reached = [name for name, part in Router(plan).route(from_events(late)) if 1 in part.ends]
+    assert reached == list(group.shards)
+    found = tellers(plan, [Event("A", 100, 100, {"k": "x"})], late)
+    assert {time: len(names) for time, names in found.items()} == dict.fromkeys(range(1, 9), 1)
+    assert found[1] == found[2] == [group.shards[0]]
+    # Those with a key are told where it leads.
+    assert len({name for names in found.values() for name in names}) > 1
+
+
+def test_a_late_event_that_goes_to_several_groups_is_told_by_the_first_of_them() -> None:
+    plan = planned(
+        "Rule R define F() from S(k=$a) and each B(k=$a) within 1 min from S\n"
+        "Rule P define H() from S(j=$a) and last B(j=$a) within 1 min from S\n"
+        "Rule N define G() from S() and last B(v > 5) within 1 min from S",
+        "tesla",
+    )
+    assert len(plan.groups) == 3
+    first, second, third = ({*group.shards} for group in plan.groups)
+    new = [Event("S", 100, 100, {"k": "x", "j": "x"})]
+    late = [
+        Event("B", 1, 1, {"k": "x", "j": "y", "v": 9}),
+        Event("B", 2, 2, {"j": "y", "v": 9}),
+        Event("B", 3, 3, {"v": 9}),
+        Event("B", 4, 4, {"v": 1}),
+    ]
+    found = tellers(plan, new, late)
+    assert {time: len(names) for time, names in found.items()} == {1: 1, 2: 1, 3: 1}
+    for time, shards in ((1, first), (2, second), (3, third)):
+        assert {*found[time]} <= shards
 
 
 def test_late_events_are_told_with_their_times_as_they_came() -> None:

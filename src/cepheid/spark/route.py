@@ -38,21 +38,35 @@ class Router:
 
     def route(self, table: Table) -> Iterator[tuple[str, Table]]:
         """The events of a table by shard; an event may go to several, or nowhere."""
-        found, dictionary = codes(table.types)
-        names = texts(dictionary)
         for group in self._plan.groups:
-            wanted = np.array([self._is_wanted(group, name) for name in names], np.bool_)
-            passed = passing(group.sieve, table)
-            if passed is None and wanted.all():
+            wanted = self._wanted(group, table)
+            if wanted is None:
                 yield from _spread(group, table)
                 continue
-            rows = np.flatnonzero(wanted[found] if passed is None else wanted[found] & passed)
+            rows = np.flatnonzero(wanted)
             if len(rows):
                 yield from _spread(group, table.take(rows) if len(rows) < len(table) else table)
 
-    def _is_wanted(self, group: Group, type_: str) -> bool:
-        wanted = self._types[group.name]
-        return wanted is None or type_ in wanted
+    def comes_first(self, group: Group, table: Table) -> Bools:
+        """Which events go to no group before this one."""
+        found = np.ones(len(table), np.bool_)
+        for other in self._plan.groups[: self._plan.groups.index(group)]:
+            wanted = self._wanted(other, table)
+            there = np.ones(len(table), np.bool_) if wanted is None else wanted
+            if len(other.shards) > 1 and other.key and not other.gaps_go_everywhere:
+                there = there & has_key(other, table)
+            found &= ~there
+        return found
+
+    def _wanted(self, group: Group, table: Table) -> Bools | None:
+        """Which events the rules of a group could use; None when all."""
+        found, dictionary = codes(table.types)
+        own = self._types[group.name]
+        wanted = np.array([own is None or name in own for name in texts(dictionary)], np.bool_)
+        passed = passing(group.sieve, table)
+        if passed is None:
+            return None if wanted.all() else wanted[found]
+        return wanted[found] & passed
 
 
 def newest_of(table: Table, *, apart: bool) -> Newest:

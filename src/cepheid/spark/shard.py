@@ -25,7 +25,7 @@ from cepheid.runtime.matcher import Here
 from cepheid.spark.changes import Units
 from cepheid.spark.messages import CHANGE, EVENTS, HEARD, heard_of, rows_of, table_of
 from cepheid.spark.plan import Group, Plan
-from cepheid.spark.route import has_key, is_no_others
+from cepheid.spark.route import Router, has_key, is_no_others
 from cepheid.tables.arrow import Arrow
 from cepheid.tables.table import Table, concat
 
@@ -87,9 +87,14 @@ class Shard:
             concat(tables), self.plan.form, heard, self._here, whole=self.is_first
         )
         late = self.engine.take_late_table()
-        if self._here is not None and len(late):
-            late = late.take(np.flatnonzero(self._here(late)))
-        return Outcome(found, late)
+        return Outcome(found, self._own(late) if len(late) else late)
+
+    def _own(self, late: Table) -> Table:
+        """The late events that this shard tells of; others that have them, too, do not."""
+        own = Router(self.plan).comes_first(self.group, late)
+        if self._here is not None:
+            own &= self._here(late)
+        return late.take(np.flatnonzero(own))
 
     def advance(self, time: int) -> Any:  # noqa: ANN401 (a table of Arrow)
         """What happens up to a moment, after the last batch of a finite table."""
