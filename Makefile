@@ -17,12 +17,16 @@ BENCH := pip compile --group bench --constraints requirements/dev.lock --quiet -
 # What `make bench` does; all of it unless told: make bench PARTS="papers document"
 PARTS ?= papers queue spark peers plots document
 
+# Delta Lake, and the newest Spark that it is made for: older than ours, so beside it.
+DELTA := build/delta
+DELTA_VERSIONS := delta-spark==4.3.1 "pyspark[connect]==4.1.1"
+
 # A test that hangs ends its process and fails, with the place where it stood.
 HANGING := -o faulthandler_timeout=400 -o faulthandler_exit_on_timeout=true
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help java demo test test-long test-kill test-cluster test-kafka bench bench-quick bench-spark bench-peers bench-ready docs lint format lock clean
+.PHONY: help java demo test test-long test-kill test-cluster test-kafka test-delta bench bench-quick bench-spark bench-peers bench-ready docs lint format lock clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -53,6 +57,17 @@ test-cluster: $(READY) java ## Run the tests of Spark on Spark Connect and on ex
 test-kafka: $(READY) java ## Run jobs against a broker of Kafka; needs Maven
 	@$(BIN)/python -m cepheid.kernel.ready
 	@$(BIN)/pytest -n0 -rs tests/test_kafka.py
+
+test-delta: $(READY) java ## Run jobs over tables of Delta Lake, with a Spark that it is made for; needs Maven
+	@$(BIN)/python -m cepheid.kernel.ready
+	@$(PYTHON) -m venv $(DELTA)
+	@$(DELTA)/bin/python -m pip install --quiet --disable-pip-version-check \
+		--require-hashes -r requirements/run.lock
+	@$(DELTA)/bin/python -m pip install --quiet --disable-pip-version-check \
+		$(DELTA_VERSIONS) "pandas>=2.2,<3" "protobuf>=6" "pyyaml>=6.0" hatchling
+	@$(DELTA)/bin/python -m pip install --quiet --disable-pip-version-check \
+		--no-deps --no-build-isolation -e .
+	@CEPHEID_DELTA_PYTHON=$(CURDIR)/$(DELTA)/bin/python $(BIN)/pytest -n0 -rs tests/test_delta.py
 
 bench: bench-ready ## Measure everything and write docs/benchmarks.md; PARTS="papers plots" for some
 	@$(BIN)/python -m bench.all --parts $(PARTS)

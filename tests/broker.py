@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import base64
 import json
-import os
 import shutil
 import socket
 import subprocess
@@ -48,13 +47,13 @@ class NotFetched(Exception):  # noqa: N818 (tests are skipped then; nothing is w
 
 
 def fetched(pom: str, folder: Path, **properties: str) -> str:
-    """The class path of a pom in tests/kafka; Maven fetches what it does not have."""
+    """The class path of a pom in tests; Maven fetches what it does not have."""
     maven = shutil.which("mvn")
     if maven is None:
         raise NotFetched("Maven must be installed: there is no command mvn")
-    told = folder / f"{pom}.classpath"
+    told = folder / "classpath"
     own = [f"-D{name.replace('_', '.')}={value}" for name, value in properties.items()]
-    command = [maven, "-q", "-B", "-f", str(ROOT / "tests" / "kafka" / pom), *own]
+    command = [maven, "-q", "-B", "-f", str(ROOT / "tests" / pom), *own]
     command += ["dependency:build-classpath", f"-Dmdep.outputFile={told}"]
     try:
         done = subprocess.run(
@@ -130,7 +129,7 @@ def _java(classpath: str) -> list[str]:
 @contextmanager
 def broker(folder: Path) -> Iterator[Broker]:
     """A broker with nothing in it, as long as the block lasts."""
-    classpath = fetched("pom.xml", folder)
+    classpath = fetched("kafka/pom.xml", folder)
     port, controller = _free_ports()
     settings = folder / "server.properties"
     settings.write_text(_PROPERTIES.format(port=port, controller=controller, folder=folder))
@@ -172,7 +171,3 @@ def read_values(messages: Iterable[tuple[str, str]]) -> list[dict[str, object]]:
     found = [(key, json.loads(value)) for key, value in messages]
     assert all(key == row["id"] for key, row in found)
     return [row for _, row in found]
-
-
-JOB = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)])}
-"""The environment of a command that runs the code of this repository."""

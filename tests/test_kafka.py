@@ -10,22 +10,19 @@ from __future__ import annotations
 import importlib.metadata
 import json
 import os
-import subprocess
-import sys
-import time
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq  # type: ignore[import-untyped]  # it has no types
 import pytest
 
-from tests.broker import JOB, Broker, NotFetched, broker, fetched, read_values
-from tests.killed import CORE, SCHEMA, TESLA
+from tests.broker import Broker, NotFetched, broker, fetched, read_values
+from tests.jobs import Job
+from tests.killed import SCHEMA
 from tests.spark import Row, ordered
-from tests.test_exactly_once import LIMIT, SIZE, events, expected, kill_group
+from tests.test_exactly_once import SIZE, events, expected
 
 pytestmark = [pytest.mark.slow, pytest.mark.spark]
 
@@ -55,7 +52,9 @@ def connector(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     """
     folder = tmp_path_factory.mktemp("connector")
     try:
-        path = fetched("connector.xml", folder, connector_version=CONNECTOR, tokens_version=TOKENS)
+        path = fetched(
+            "kafka/connector.xml", folder, connector_version=CONNECTOR, tokens_version=TOKENS
+        )
     except NotFetched as reason:
         pytest.skip(f"{reason} (CEPHEID_KAFKA_CONNECTOR names another version)")
     if {CONNECTOR, TOKENS} == {INSTALLED}:
@@ -76,55 +75,8 @@ def without_nulls(value: Any) -> Any:  # noqa: ANN401 (whatever JSON can be)
     return [without_nulls(own) for own in value] if isinstance(value, list) else value
 
 
-@dataclass(frozen=True)
-class Job:
-    """The command as a user gives it, in processes of its own."""
-
-    folder: Path
-    arguments: list[str]
-
-    def start(self) -> subprocess.Popen[bytes]:
-        """Start it, as a process group."""
-        with (self.folder / "said").open("ab") as said:
-            return subprocess.Popen(
-                [sys.executable, "-m", "cepheid", "run", "fire.tesla", "door.ce", *self.arguments],
-                cwd=self.folder,
-                env=JOB,
-                stdout=said,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-            )
-
-    def finish(self) -> None:
-        """Run it to its end, which must be a good one."""
-        process = self.start()
-        try:
-            process.wait(LIMIT)
-        finally:
-            kill_group(process)
-        assert process.returncode == 0, (self.folder / "said").read_text(errors="replace")[-3000:]
-
-    def kill_after(self, batches: int) -> bool:
-        """Kill it -9 when so many batches were begun; whether it was still at work."""
-        process = self.start()
-        end = time.monotonic() + LIMIT
-        try:
-            while self.begun < batches and process.poll() is None and time.monotonic() < end:
-                time.sleep(0.05)
-            return process.poll() is None
-        finally:
-            kill_group(process)
-
-    @property
-    def begun(self) -> int:
-        """How many batches were begun."""
-        return len(list((self.folder / "state" / "offsets").glob("[0-9]*")))
-
-
 def job(folder: Path, kafka: Broker, topic: str, output: str, connector: list[str]) -> Job:
     """A job over a topic that takes a ninth of the events in a batch."""
-    (folder / "fire.tesla").write_text(TESLA)
-    (folder / "door.ce").write_text(CORE)
     arguments = ["--stream", "--available-now", "--master", "local[2]", "--unit", "s"]
     arguments += ["--columns", SCHEMA, "--input", kafka.address(topic), "--output", output]
     arguments += ["--checkpoint", "state", "--dead-letter", "bad", "--progress", "json"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import io
 import json
 import os
@@ -234,6 +235,28 @@ def test_packages_that_are_a_setting_stay_beside_those_that_formats_need() -> No
     assert packages[1].startswith("org.apache.spark:spark-sql-kafka-0-10_2.13:")
 
 
+def test_delta_lake_is_the_one_for_this_version_of_spark(monkeypatch: pytest.MonkeyPatch) -> None:
+    versions = {"delta-spark": "4.3.1", "pyspark": "4.1.2"}
+    monkeypatch.setattr(importlib.metadata, "version", versions.__getitem__)
+    told = submit_arguments(Project(format="delta"))
+    assert told[told.index("--packages") + 1] == "io.delta:delta-spark_4.1_2.13:4.3.1"
+    named = Project(format="delta", submit={"packages": ("io.delta:delta-spark_4.2_2.13:9.9",)})
+    told = submit_arguments(named)
+    assert told[told.index("--packages") + 1] == "io.delta:delta-spark_4.2_2.13:9.9"
+    assert "spark.sql.extensions=io.delta.sql.DeltaSparkSessionExtension" in told
+
+
+def test_without_delta_lake_it_says_how_it_is_called(monkeypatch: pytest.MonkeyPatch) -> None:
+    def version(name: str) -> str:
+        if name == "delta-spark":
+            raise importlib.metadata.PackageNotFoundError(name)
+        return "4.9.0"
+
+    monkeypatch.setattr(importlib.metadata, "version", version)
+    with pytest.raises(ProjectError, match=r"--packages io.delta:delta-spark_4.9_2.13:VERSION"):
+        submit_arguments(Project(output_format="delta"))
+
+
 def test_a_cluster_keeps_its_own_settings() -> None:
     told = " ".join(submit_arguments(Project(submit={"master": "spark://host:7077"})))
     assert "shuffle.partitions" not in told
@@ -267,6 +290,16 @@ def test_without_java_it_says_what_to_install(
             'Exception in thread "main" java.lang.RuntimeException: [unresolved dependency: '
             "org.apache.spark#spark-sql-kafka-0-10_2.13;9.9.9: not found]\n\tat a.B(C.scala:1)\n",
             "--packages org.apache.spark:spark-sql-kafka-0-10_2.13:VERSION takes another one",
+        ),
+        (
+            'Exception in thread "main" java.lang.RuntimeException: [unresolved dependency: '
+            "io.delta#delta-spark_9.9_2.13;9.9.9: not found]\n\tat a.B(C.scala:1)\n",
+            "Delta Lake is made for each version of Spark, and this is Spark ",
+        ),
+        (
+            'Exception in thread "main" java.lang.RuntimeException: '
+            "[download failed: org.x#y;2.0.13!y.jar]\n\tat a.B(C.scala:1)\n",
+            "packages are not in the repositories: org.x:y:2.0.13\n\nhint: name others",
         ),
         ('Exception in thread "main" a.B: no such master\n\tat a.B(C.scala:1)\n', "no such master"),
         ("Killed\n", "  Killed"),
@@ -342,6 +375,12 @@ Caused by: java.io.IOException: broken
         (
             "Job aborted.\n\tat a.B(C.scala:1)\nCaused by: java.io.IOException: disk full",
             "disk full",
+        ),
+        (
+            "An error occurred while calling o1.save.\n: java.lang.NoSuchMethodError: 'void "
+            "org.x.Y.<init>(z)'\n\tat a.B(C.scala:1)",
+            "one is not: NoSuchMethodError: 'void org.x.Y.<init>(z)'\n\nhint: --packages and "
+            "--jars with the version for this Spark, or another version of Spark",
         ),
         ("[PATH_NOT_FOUND] Path does not exist: x.\nJVM stacktrace:\na.B", "does not exist: x."),
     ],

@@ -13,6 +13,10 @@ _OWN = re.compile(rf"cepheid\.errors\.(\w+): (.*?)(?={_JAVA}|\n\nDuring handling
 _PYTHON = re.compile(
     r"Traceback \(most recent call last\):\n(?:(?: .*| *)\n)+([\w.]+(?:: (?:.*))?)(?=\n|\Z)"
 )
+_LINKED = re.compile(
+    r"java\.lang\.((?:NoSuchMethod|NoSuchField|AbstractMethod|NoClassDefFound|"
+    r"IncompatibleClassChange)Error): (.+)"
+)
 _CAUSED = re.compile(r"Caused by: ([\w.$]+): (.+)")
 _HINTS = (
     (
@@ -37,12 +41,24 @@ def cause_of(error: BaseException | str) -> str:
     python = _PYTHON.findall(text)
     if python:
         return str(python[-1])[:_LIMIT]
+    linked = _LINKED.findall(text)
+    if linked:
+        return _not_linked(*linked[-1])
     caused = _CAUSED.findall(text)
     if caused:
         name, told = caused[-1]
         return f"{name.rpartition('.')[2]}: {told}"[:_LIMIT]
     first = re.split(rf"{_JAVA}|\n+JVM stacktrace|;\n", text)[0].strip()
     return in_commands(first[:_LIMIT]) or type(error).__name__
+
+
+def _not_linked(name: str, told: str) -> str:
+    """Jars that do not go together."""
+    return (
+        f"jars must be made for the Spark that is installed, and one is not: {name}: "
+        f"{told[:300]}\n\n"
+        "hint: --packages and --jars with the version for this Spark, or another version of Spark"
+    )
 
 
 def in_commands(text: str) -> str:

@@ -27,9 +27,12 @@ if TYPE_CHECKING:
 
 _SCALA = "2.13"
 _THROWN = re.compile(r'Exception in thread "main" [\w.$]+: (.+)')
-_UNRESOLVED = re.compile(r"unresolved dependency: ([^:\s]+): not found")
+_UNRESOLVED = re.compile(
+    r"(?:unresolved dependency: ([^:\s]+): not found|download failed: ([^!\s]+)!)"
+)
 _PACKAGES = "spark.jars.packages"
 _KAFKA = "spark-sql-kafka-0-10"
+_DELTA = "delta-spark"
 _CONNECTOR = (
     f"\n  Kafka's connector is of the version of Spark; --packages "
     f"org.apache.spark:{_KAFKA}_{_SCALA}:VERSION takes another one"
@@ -145,25 +148,39 @@ def _given_jars(project: Project) -> Iterator[str]:
     yield str(project.submit.get("driver_class_path", ""))
     found = importlib.util.find_spec("pyspark")
     for folder in found.submodule_search_locations or () if found else ():
-        yield from (jar.name for jar in Path(folder, "jars").glob("spark-sql-kafka*.jar"))
+        for name in (_KAFKA, _DELTA):
+            yield from (jar.name for jar in Path(folder, "jars").glob(f"{name}*.jar"))
 
 
 def _own_packages(project: Project) -> Iterator[str]:
     """The packages that formats need, unless the user says where they are."""
     formats = {project.format, project.output_format}
     given = ",".join([*_given_packages(project), *_given_jars(project)])
-    if "kafka" in formats and "spark-sql-kafka" not in given:
+    if "kafka" in formats and _KAFKA not in given:
         version = importlib.metadata.version("pyspark")
         yield f"org.apache.spark:{_KAFKA}_{_SCALA}:{version}"
-    if "delta" in formats and "delta" not in given:
+    if "delta" in formats and _DELTA not in given:
         try:
-            yield f"io.delta:delta-spark_{_SCALA}:{importlib.metadata.version('delta-spark')}"
+            version = importlib.metadata.version(_DELTA)
+            yield delta_package(version, importlib.metadata.version("pyspark"))
         except importlib.metadata.PackageNotFoundError:
             raise ProjectError(
                 "format delta needs Delta Lake for this version of Spark\n\n"
-                "hint: pip install delta-spark, or name it: "
-                f"--packages io.delta:delta-spark_{_SCALA}:VERSION"
+                f"hint: pip install {_DELTA}, or name it: --packages "
+                f"{delta_package('VERSION', importlib.metadata.version('pyspark'))}"
             ) from None
+
+
+def delta_package(delta: str, spark: str) -> str:
+    """The package of a version of Delta Lake for a version of Spark.
+
+    >>> delta_package("4.3.1", "4.1.1"), delta_package("4.0.1", "4.0.2")
+    ('io.delta:delta-spark_4.1_2.13:4.3.1', 'io.delta:delta-spark_2.13:4.0.1')
+    """
+    # Since 4.1 there is one for each version of Spark, with that in its name.
+    is_old = re.match(r"[0-3]\.|4\.0\.", delta)
+    for_spark = "" if is_old else f"{'.'.join(spark.split('.')[:2])}_"
+    return f"io.delta:{_DELTA}_{for_spark}{_SCALA}:{delta}"
 
 
 # --- the session ----------------------------------------------------------------------------
@@ -228,12 +245,25 @@ def _reason(error: Exception, log: Path | None) -> str:
     missing = _UNRESOLVED.findall(told[-1])
     if not missing:
         return f"{told[-1][:500]}\n\nhint: --verbose shows everything"
-    names = [name.replace("#", ":").replace(";", ":") for name in dict.fromkeys(missing)]
+    whole = dict.fromkeys(name or part for name, part in missing)
+    names = [name.replace("#", ":").replace(";", ":") for name in whole]
     return (
         f"packages are not in the repositories: {', '.join(names)}\n\n"
         "hint: name others with --packages, files with --jars, or a repository with --repositories"
         f"{_CONNECTOR if any(_KAFKA in name for name in names) else ''}"
+        f"{_made_for() if any(_DELTA in name for name in names) else ''}"
     )
+
+
+def _made_for() -> str:
+    """Which versions of Spark the Delta Lake that is installed is made for."""
+    spark = importlib.metadata.version("pyspark")
+    try:
+        wanted = [own for own in importlib.metadata.requires(_DELTA) or () if "pyspark" in own]
+    except importlib.metadata.PackageNotFoundError:
+        wanted = []
+    asked = f"; {_DELTA} as it is installed asks for {wanted[0]}" if wanted else ""
+    return f"\n  Delta Lake is made for each version of Spark, and this is Spark {spark}{asked}"
 
 
 def _log_file() -> Path:
