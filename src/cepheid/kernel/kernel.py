@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -234,8 +235,7 @@ class Kernel:
         assert rule is not None  # noqa: S101 (the caller knows the rules)
         self.registry.rules[number] = None
         self.registry.limits.pop(number, None)
-        left = [other for other in self.registry.rules if other]
-        self.registry.listened = {type_ for other in left for type_ in input_types(other)}
+        self.registry.listened -= Counter(input_types(rule))
         if isinstance(rule.pattern, Tree):
             self._trees.remove(number)
         else:

@@ -6,6 +6,7 @@ other rules come and go. After every change all tables are written into the memo
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -125,7 +126,7 @@ class Registry:
     encoder: Encoder = field(default_factory=Encoder)
     rules: list[Rule | None] = field(default_factory=list)
     shapes: list[Shape] = field(default_factory=list)
-    listened: set[str] = field(default_factory=set)
+    listened: Counter[str] = field(default_factory=Counter)
     failures: bool = False
     positions: int = 1
     registers: int = 1
