@@ -382,6 +382,21 @@ Caused by: java.io.IOException: broken
             "one is not: NoSuchMethodError: 'void org.x.Y.<init>(z)'\n\nhint: --packages and "
             "--jars with the version for this Spark, or another version of Spark",
         ),
+        (
+            "[STREAM_FAILED] Query [id = 1, runId = 2] terminated with exception: no such topic "
+            "SQLSTATE: XXKST\n=== Streaming Query ===\nIdentifier: [id = 1]\nLogical Plan:\n+- x",
+            "no such topic",
+        ),
+        (
+            "[STREAM_FAILED] Query [id = 1] terminated with exception: Traceback (most recent call "
+            'last):\n  File "x.py", line 1, in f\n    g()\n'
+            "py4j.protocol.Py4JJavaError: An error occurred while calling o1.collectToPython.\n"
+            ": org.apache.spark.SparkException: [CANNOT_LOAD_STATE_STORE.UNCATEGORIZED] An error "
+            "occurred during loading state.\n\tat a.B(C.s:1)\n"
+            "Caused by: java.io.IOException: Stream is corrupted\n\tat a.B(C.s:1)",
+            "cannot be read: IOException: Stream is corrupted\n\nhint: if it is damaged, restore "
+            "it from a copy, or begin a new one",
+        ),
         ("[PATH_NOT_FOUND] Path does not exist: x.\nJVM stacktrace:\na.B", "does not exist: x."),
     ],
 )
@@ -652,3 +667,50 @@ def test_messages_have_times_to_the_microsecond(spark: SparkSession) -> None:
     (row,) = message_of(found).collect()
     assert row.key == "x"
     assert json.loads(row.value)["ts"] == "2026-07-01T12:00:00.123456Z"
+
+
+# --- times in texts ------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("spark")
+def test_times_come_out_to_the_microsecond(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    times = {"Temp": "2026-07-01T12:00:00.123456Z", "Smoke": "2026-07-01T12:00:01.000007Z"}
+    given = [
+        {"type": type_, "ts": time, "area": "A1", "value": 50.0 if type_ == "Temp" else None}
+        for type_, time in times.items()
+    ]
+    write_json(folder / "events" / "a.json", given)
+    command = ["run", "hot.tesla", "--schema", "events.schema", "--master", "local[2]"]
+    command += ["--input", "events", "--format", "json", "--output-format", "console"]
+    assert main(command) == 0
+    (line,) = map(json.loads, capsys.readouterr().out.splitlines())
+    assert line["ts"] == times["Smoke"]
+    assert {own["type"]: own["ts"] for own in line["events"]} == times
+
+
+@pytest.mark.parametrize("format_", ["json", "csv"])
+def test_files_of_texts_have_times_to_the_microsecond_unless_told(
+    spark: SparkSession, tmp_path: Path, format_: str
+) -> None:
+    from cepheid.spark.sinks import Sink
+
+    part = spark.sql(
+        "select timestamp'2026-07-01 12:00:00.123456' as ts, "
+        "timestamp_ntz'2026-07-01 12:00:00.123456' as start, "
+        "array(named_struct('ts', timestamp'1969-12-31 23:59:59.999999')) as events"
+    )
+
+    def written(name: str, **options: str) -> str:
+        path = tmp_path / name
+        Sink("composite", str(path), format_, options).write(part, overwrite=False)
+        return "".join(file.read_text() for file in path.glob(f"*.{format_}"))
+
+    found = written("own")
+    assert "2026-07-01T12:00:00.123456Z" in found
+    assert "2026-07-01T12:00:00.123456" in found.replace("2026-07-01T12:00:00.123456Z", "")
+    assert "1969-12-31T23:59:59.999999Z" in found
+    other = written("other", timestampFormat="yyyy")
+    assert "123456Z" not in other
+    assert "1969" in other

@@ -19,12 +19,17 @@ from cepheid.spark.project import FILES, Project
 from cepheid.spark.sources import kafka_options
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import Column, DataFrame, SparkSession
 
 BATCH = "batch"
 """The folder of a batch is called batch=12, which readers understand as a column."""
-_TIMES = "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX"
-"""Times in messages, to the microsecond."""
+_TIMES = {
+    "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX",
+    "timestampNTZFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS",
+}
+"""Times in texts, to the microsecond; Spark by itself would cut them to milliseconds."""
+_DEFAULTS: dict[str, dict[str, str]] = {"json": _TIMES, "csv": {"header": "true", **_TIMES}}
+"""Options of writers that are ours; the user's win."""
 
 
 @dataclass(frozen=True)
@@ -70,10 +75,10 @@ class Sink:
             self._to_files(part, batch_folder(self.path, part, number), "overwrite", {})
 
     def _to_files(self, part: DataFrame, path: str, mode: str, own: dict[str, str]) -> None:
+        options = {**_DEFAULTS.get(self.format, {}), **self.options, **own}
         if self.format == "csv" and "events" in part.columns:
-            part = part.withColumn("events", F.to_json("events"))
-        header = {"header": "true"} if self.format == "csv" else {}
-        options = {**header, **self.options, **own}
+            times = {name: options[name] for name in _TIMES}
+            part = part.withColumn("events", F.to_json("events", times))
         part.write.format(self.format).mode(mode).options(**options).save(path)
 
     def _to_kafka(self, part: DataFrame) -> None:
@@ -84,9 +89,11 @@ class Sink:
 
 def message_of(part: DataFrame) -> DataFrame:
     """Composite events as messages: texts of JSON, with their ids as keys."""
-    # Without a format of ours, Spark would cut times to milliseconds.
-    value = F.to_json(F.struct(*part.columns), {"timestampFormat": _TIMES})
-    return part.select(F.col("id").alias("key"), value.alias("value"))
+    return part.select(F.col("id").alias("key"), _text_of(part).alias("value"))
+
+
+def _text_of(part: DataFrame) -> Column:
+    return F.to_json(F.struct(*part.columns), _TIMES)
 
 
 def _query_id(spark: SparkSession, checkpoint: str) -> str:
@@ -104,7 +111,7 @@ def batch_folder(path: str, part: DataFrame, number: int) -> str:
 
 def _show(part: DataFrame) -> None:
     """Composite events as lines of JSON, in the order of time."""
-    lines = part.orderBy("ts", "id").select(F.to_json(F.struct(*part.columns)).alias("line"))
+    lines = part.orderBy("ts", "id").select(_text_of(part).alias("line"))
     for row in lines.toLocalIterator():
         sys.stdout.write(f"{row.line}\n")
     sys.stdout.flush()
