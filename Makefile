@@ -45,9 +45,9 @@ test-long: $(READY) ## Run the property tests with 20000 examples each
 	@$(BIN)/python -m cepheid.kernel.ready
 	@CEPHEID_EXAMPLES=20000 $(BIN)/pytest -n $(WORKERS) -m "property"
 
-test-kill: $(READY) java ## Kill drivers and workers of streams, 20 times and more
+test-kill: $(READY) java ## Kill drivers and workers of streams, 20 times and more; damage checkpoints
 	@$(BIN)/python -m cepheid.kernel.ready
-	@$(BIN)/pytest -n0 tests/test_exactly_once.py
+	@$(BIN)/pytest -n0 tests/test_exactly_once.py tests/test_damage.py
 
 test-cluster: $(READY) java ## Run the tests of Spark on Spark Connect and on executors of their own
 	@$(BIN)/python -m cepheid.kernel.ready

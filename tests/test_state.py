@@ -139,6 +139,24 @@ def test_a_record_that_is_missing_is_told_also_where_an_engine_is_kept(
         one.take("B", 3)
 
 
+def test_every_part_of_the_store_that_is_damaged_is_told(
+    one: Process, other: Process, store: Store
+) -> None:
+    one.take("A", 1)
+    one.take("A", 2)
+    assert sorted(name for (name,) in store.parts) == ["head", "log 0", "snapshot 0"]
+    before = dict(store.parts)
+    for key, (content,) in before.items():
+        for at in range(0, len(content), max(1, len(content) // 40)):
+            flipped = content[:at] + bytes([content[at] ^ 16]) + content[at + 1 :]
+            for damaged in (flipped, content[:at]):
+                store.parts = {**before, key: (damaged,)}
+                with pytest.raises(SnapshotError, match="hint: "):
+                    other.take("B", 3)
+    store.parts = before
+    assert other.take("B", 3) == [1, 2]
+
+
 def test_engines_that_others_have_gone_on_with_are_given_up(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

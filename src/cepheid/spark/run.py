@@ -16,6 +16,7 @@ from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from pyspark.errors import StreamingQueryException
 from pyspark.sql import Observation
 from pyspark.sql import functions as F  # noqa: N812 (everybody calls it so)
 from pyspark.sql.streaming.listener import StreamingQueryListener
@@ -23,6 +24,7 @@ from pyspark.sql.streaming.listener import StreamingQueryListener
 from cepheid.errors import ProjectError
 from cepheid.kernel.ready import flags, make_ready
 from cepheid.rules import Rules
+from cepheid.spark.checkpoint import check_logs, damage_in
 from cepheid.spark.frames import Job, finite
 from cepheid.spark.generate import BAD, COMPOSITE, LATE, PROGRESS, REFUSED
 from cepheid.spark.progress import Progress, merged
@@ -198,6 +200,7 @@ def _stream(work: _Work) -> None:
     outputs = frozenset({PROGRESS, *changing, *(sink.output for sink in sinks)})
     with _checkpoint(work.project) as checkpoint:
         check_continued(spark, sinks, checkpoint)
+        check_logs(checkpoint)
         found = streamed(_job(work, work.events, outputs, checkpoint))
         heard = _Heard(progress)
         spark.streams.addListener(heard)
@@ -207,6 +210,11 @@ def _stream(work: _Work) -> None:
             writer = writer.foreachBatch(_Writer(sinks, progress, checkpoint))
             with _signals() as stop:
                 _watch(writer.start(), heard, progress, stop)
+        except StreamingQueryException as error:
+            damage = damage_in(checkpoint)
+            if damage is not None:
+                error.add_note(damage)
+            raise
         finally:
             spark.streams.removeListener(heard)
 
