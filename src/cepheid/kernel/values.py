@@ -22,7 +22,7 @@ MISSING, INT, DOUBLE, TEXT, BOOL = 0, 1, 2, 3, 4
 EQUAL, UNEQUAL, LESS, AT_MOST, GREATER, AT_LEAST = 0, 1, 2, 3, 4, 5
 ADD, SUBTRACT, MULTIPLY, DIVIDE = 0, 1, 2, 3
 
-_INT_MIN = -(2**63)
+_MAX_SIZE, _MIN_SIZE, _ONE = np.uint64(2**63 - 1), np.uint64(2**63), np.uint64(1)
 _EXACT = 2.0**63
 
 
@@ -129,17 +129,26 @@ def _int_arithmetic(sign: int, a: int, b: int) -> tuple[int, int, float]:
         overflow = ((a ^ b) & (a ^ c)) < 0
     else:
         c = a * b
-        overflow = abs(float(a) * float(b)) >= 2.0**62 and _product_overflows(a, b, c)
+        overflow = abs(float(a) * float(b)) >= 2.0**62 and _product_overflows(a, b)
     return (MISSING, 0, 0.0) if overflow else (INT, c, 0.0)
 
 
 @compiled
-def _product_overflows(a: int, b: int, c: int) -> bool:
+def _product_overflows(a: int, b: int) -> bool:
+    """Whether a product has more than 64 bits; the product itself is no help.
+
+    The compiler takes for granted that it fits, and that dividing it gives back what went in.
+    """
     if a == 0 or b == 0:
         return False
-    if (a == -1 and b == _INT_MIN) or (b == -1 and a == _INT_MIN):
-        return True
-    return c // b != a or c % b != 0
+    most = _MAX_SIZE if (a < 0) == (b < 0) else _MIN_SIZE
+    return bool(_size(a) > most // _size(b))
+
+
+@compiled
+def _size(number: int) -> np.uint64:
+    """The distance from zero."""
+    return np.uint64(number) if number >= 0 else np.uint64(-(number + 1)) + _ONE
 
 
 @inlined

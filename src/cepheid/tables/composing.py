@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from cepheid.algebra import Rule
 from cepheid.kernel.registry import FAILURE
 from cepheid.tables.arrow import Array, Bools, Ints, pa, text_array
 from cepheid.tables.ids import Lanes, digests, event_parts, label_fields, part, written
@@ -32,12 +33,24 @@ class Heads:
     rule_ranks: Ints
 
 
+def _heads_of(rules: Mapping[int, Rule]) -> Heads:
+    """The heads of rules, each at twice its number, and one more for its failures."""
+    types, names = [""] * (2 * max(rules, default=-1) + 2), [""] * (2 * max(rules, default=-1) + 2)
+    for number, rule in rules.items():
+        types[2 * number : 2 * number + 2] = rule.output.type, FAILURE
+        names[2 * number : 2 * number + 2] = rule.name, rule.name
+    lanes = part(("rule",), digests(names)) + part(("type",), digests(types))
+    ranks = text_order(types), text_order(names)
+    return Heads(text_array(types), text_array(names), lanes, *ranks)
+
+
 class Composer:
     """Composite events that others may be made of, as a source of a payload."""
 
     def __init__(self, payload: Payload, made: Made) -> None:
         self._payload = payload
         self._made = made
+        self._known: tuple[int, Heads] | None = None
 
     def __len__(self) -> int:
         return len(self._made)
@@ -116,39 +129,39 @@ class Composer:
 
     def _whole_lanes(self, rules: Ints, failing: Bools) -> Lanes:
         """What rule and type add to the ids of composite events."""
-        numbers, places = distinct(2 * rules + failing)
-        named = [self._names(number) for number in numbers.tolist()]
-        types = part(("type",), digests(type_ for type_, _ in named))
-        return (part(("rule",), digests(rule for _, rule in named)) + types)[:, places]
+        return self._heads().lanes[:, 2 * rules + failing]
 
     def heads(self, numbers: Ints) -> Heads:
         """What there is to know of rules, each as twice its number, and one more for failures."""
-        rules, failing = numbers // 2, numbers % 2 == 1
-        types, names = self.named(rules, failing)
-        lanes = self._whole_lanes(rules, failing)
-        return Heads(types, names, lanes, *self.head_ranks(rules, failing))
+        known, at = self._heads(), pa.array(numbers)
+        return Heads(
+            known.types.take(at),
+            known.rules.take(at),
+            known.lanes[:, numbers],
+            known.type_ranks[numbers],
+            known.rule_ranks[numbers],
+        )
 
     def head_ranks(self, rules: Ints, failing: Bools) -> tuple[Ints, Ints]:
         """The ranks of the types of composite events, and of the names of their rules."""
-        numbers, places = distinct(2 * rules + failing)
-        named = [self._names(number) for number in numbers.tolist()]
-        types, names = (text_order(pair[at] for pair in named) for at in (0, 1))
-        return types[places], names[places]
+        known, numbers = self._heads(), 2 * rules + failing
+        return known.type_ranks[numbers], known.rule_ranks[numbers]
 
     def named(self, rules: Ints, failing: Bools) -> tuple[Array, Array]:
         """The types of composite events and the names of their rules, with dictionaries."""
         numbers, places = distinct(2 * rules + failing)
-        named = [self._names(number) for number in numbers.tolist()]
-        indices = pa.array(places.astype(np.int32))
-        types, names = (text_array(pair[at] for pair in named) for at in (0, 1))
+        known, at, indices = self._heads(), pa.array(numbers), pa.array(places.astype(np.int32))
         return (
-            pa.DictionaryArray.from_arrays(indices, types),
-            pa.DictionaryArray.from_arrays(indices, names),
+            pa.DictionaryArray.from_arrays(indices, known.types.take(at)),
+            pa.DictionaryArray.from_arrays(indices, known.rules.take(at)),
         )
 
-    def _names(self, number: int) -> tuple[str, str]:
-        rule = self._payload.rules[number // 2]
-        return FAILURE if number % 2 else rule.output.type, rule.name
+    def _heads(self) -> Heads:
+        """Those of all rules; a rule that was taken away keeps its number."""
+        rules = self._payload.rules
+        if self._known is None or self._known[0] != len(rules):
+            self._known = len(rules), _heads_of(rules)
+        return self._known[1]
 
     def _without_ids(self, rows: Ints, names: Names) -> Table:
         pieces, places = [], []
