@@ -53,6 +53,8 @@ from tests.strategies import SECOND, TYPES, core_rules, streams
 
 DEPTH = 4
 """How deep rules may feed on themselves: two matches of an event double with every step."""
+CAUSED = 50
+"""So many composite events may one event cause before no more are let in."""
 
 # --- through the kernel ------------------------------------------------------
 
@@ -62,7 +64,7 @@ class Detection:
     """Feeds a kernel, and makes composite events of what it finds."""
 
     rules: Sequence[Rule]
-    kernel: Kernel = field(default_factory=lambda: Kernel(depth_limit=DEPTH))
+    kernel: Kernel = field(default_factory=lambda: Kernel(depth_limit=DEPTH, caused_limit=CAUSED))
     found: list[CompositeEvent] = field(default_factory=list)
     events: dict[int, Event] = field(default_factory=dict)
     order: Order = field(default_factory=Order)
@@ -127,7 +129,7 @@ class Detection:
     def restart(self) -> None:
         """Go on with another kernel, from a compacted snapshot of this one."""
         self.kernel.compact()
-        other = Kernel(depth_limit=DEPTH)
+        other = Kernel(depth_limit=DEPTH, caused_limit=CAUSED)
         other.deploy(self.rules)
         for text in self.kernel.encoder.texts.texts():
             other.encoder.texts.code(text)
@@ -167,7 +169,8 @@ def contents(found: Sequence[CompositeEvent]) -> Counter[tuple[object, ...]]:
 def assert_equal_to_the_oracle(
     rules: Sequence[Rule], events: Sequence[Event], until: int, cuts: Sequence[int]
 ) -> None:
-    wanted = contents(evaluate(rules, events, until=until, depth_limit=DEPTH).events)
+    outcome = evaluate(rules, events, until=until, depth_limit=DEPTH, caused_limit=CAUSED)
+    wanted = contents(outcome.events)
     given_ = contents(detect(rules, events, until, cuts))
     assert (wanted - given_, given_ - wanted) == (Counter(), Counter())
 
