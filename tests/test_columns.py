@@ -63,6 +63,11 @@ def test_attributes_of_all_constituents_are_columns_too() -> None:
     assert ALL.detect(EVENTS, unit="s", columns=columns).equals(whole.select(columns))
 
 
+def test_an_attribute_that_no_constituent_has_is_named() -> None:
+    with pytest.raises(EventError, match=r"got y_value\s+hint: there are id, .*y_v, .*events"):
+        ALL.detect(EVENTS, unit="s", columns=["ts", "y_value"])
+
+
 def test_pandas_and_polars_get_them_as_well() -> None:
     whole = PAIRS.detect(EVENTS, unit="s").select(["rule", "v"])
     frame = PAIRS.detect(EVENTS.to_pandas(), unit="s", columns=["rule", "v"])
@@ -83,6 +88,7 @@ def test_an_empty_table_has_them() -> None:
     ("columns", "words"),
     [
         (["ts", "value"], "columns must be those of composite events; got value"),
+        (["ts", "ts"], "columns must have different names; got ts, ts"),
         ([], "columns must be a list of names, or None; got \\[\\]"),
         ("ts", "columns must be a list of names, or None; got 'ts'"),
         ([1], "columns must be a list of names, or None; got \\[1\\]"),

@@ -48,7 +48,7 @@ from cepheid.tables.frames import is_table
 from cepheid.tables.order import Ordering
 from cepheid.tables.reading import read
 from cepheid.tables.table import Table
-from cepheid.tables.writing import Form, check_columns
+from cepheid.tables.writing import Form, check_columns, given_by
 from cepheid.units import format_time
 
 FAILURE = "Failure"
@@ -88,7 +88,7 @@ class Engine:
         cores: int | None = None,
         columns: Sequence[str] | None = None,
     ) -> None:
-        check_columns(columns, rules.rules, failures=failures)
+        check_columns(columns, given_by(rules.rules, failures=failures))
         settings = settings_of(
             policy=policy,
             delay=delay,
@@ -576,9 +576,8 @@ def restore(
 
     Bytes that are no snapshot, that are damaged, or that a newer version wrote are a
     `SnapshotError`. How many `cores` the engine may use belongs to the machine, and which `columns`
-    are made to who asks for them: neither is in the snapshot. The bytes hold
-    no code, but the checksum is no signature: restore only what comes from where you would take a
-    program from.
+    are made to who asks for them: neither is in the snapshot. The bytes hold no code, but the
+    checksum is no signature: restore only what comes from where you would take a program from.
 
     >>> import cepheid
     >>> rules = cepheid.load("QUERY AB EVENT SEQ(A x, B y) WITHIN 10 s", language="sase")
@@ -601,5 +600,6 @@ def restore(
         raise
     except (CepheidError, ValueError, TypeError, KeyError, IndexError, AttributeError) as error:
         raise damaged(error) from None
-    check_columns(columns, engine._matcher.active(), failures=engine.settings.failures)
+    failures = engine.settings.failures
+    check_columns(columns, given_by(engine._matcher.active(), failures=failures))
     return engine

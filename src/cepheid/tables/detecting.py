@@ -85,14 +85,14 @@ def detect_table(
     columns: Sequence[str] | None = None,
 ) -> Any:  # noqa: ANN401 (a table of any library)
     """Everything that rules find in a table of events, as the same kind of table."""
-    check_columns(columns, rules, failures=failures)
     reading = read(events, clock, schema)
     detection = Detection(rules, schema, failures=failures)
     ids = {kind(array) for array in reading.table.ids}
-    form = Form.of(rules, reading.times, reading.kinds, ids, failures=failures).chosen(columns)
+    form = Form.of(rules, reading.times, reading.kinds, ids, failures=failures)
+    check_columns(columns, form.attributes)
     end = None if until is None else reading.times.clock.read(until)
     run(detection, reading, schema, end)
-    found = write(detection.results, detection.payload, form, cores)
+    found = write(detection.results, detection.payload, form.chosen(columns), cores)
     return give(found, reading.frame)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -75,10 +75,18 @@ class Form:
         return self.columns is None or name in self.columns
 
 
-def check_columns(columns: Sequence[str] | None, rules: Sequence[Rule], *, failures: bool) -> None:
+def given_by(rules: Sequence[Rule], *, failures: bool) -> list[str] | None:
+    """The attributes that rules give; None if that is known with the events only."""
+    if any(rule.output.everything for rule in rules):
+        return None
+    names = [one.name for rule in rules for one in rule.output.attributes]
+    return [*names, "reason"] if failures else names
+
+
+def check_columns(columns: Sequence[str] | None, attributes: Iterable[str] | None) -> None:
     """Check that columns of composite events are chosen among those that there are.
 
-    Which attributes rules have that give everything is known with the events; any name may be one.
+    Where attributes are not known yet, any name may be one.
     """
     if columns is None:
         return
@@ -88,10 +96,11 @@ def check_columns(columns: Sequence[str] | None, rules: Sequence[Rule], *, failu
             f"columns must be a list of names, or None; got {columns!r}\n\n"
             'hint: columns=["type", "ts"]'
         )
-    if any(rule.output.everything for rule in rules):
+    if len(set(columns)) < len(columns):
+        raise EventError(f"columns must have different names; got {', '.join(columns)}")
+    if attributes is None:
         return
-    known = [*OWN[:-1], *(a.name for rule in rules for a in rule.output.attributes)]
-    known = list(dict.fromkeys([*known, *(["reason"] if failures else []), OWN[-1]]))
+    known = list(dict.fromkeys([*OWN[:-1], *attributes, OWN[-1]]))
     unknown = [name for name in columns if name not in known]
     if unknown:
         raise EventError(
