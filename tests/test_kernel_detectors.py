@@ -53,7 +53,7 @@ from tests.strategies import SECOND, TYPES, core_rules, streams
 
 DEPTH = 4
 """How deep rules may feed on themselves: two matches of an event double with every step."""
-CAUSED = 50
+CAUSED = 8
 """So many composite events may one event cause before no more are let in."""
 
 # --- through the kernel ------------------------------------------------------

@@ -86,6 +86,7 @@ def session() -> SparkSession:
         "spark.log.level": "ERROR",
         # Workers come with the engine loaded.
         "spark.python.daemon.module": "cepheid.spark.daemon",
+        "spark.python.unix.domain.socket.enabled": "true",
     }
     for name, value in settings.items():
         builder = builder.config(name, value)

@@ -34,6 +34,7 @@ from cepheid.rules import Rules
 from cepheid.spark import messages
 from cepheid.spark.encode import Sender
 from cepheid.spark.frames import Job, finite, packed
+from cepheid.spark.garbage import spare_old
 from cepheid.spark.generate import BAD
 from cepheid.spark.plan import Plan
 from cepheid.tables.arrow import Arrow, pa
@@ -204,6 +205,7 @@ class _Reading:
     def read(self, partition: InputPartition) -> Iterator[Arrow]:
         """The messages of some files."""
         assert isinstance(partition, Files)  # noqa: S101 (Spark gives back what it got)
+        spare_old()
         plan = Plan.read(self._options["plan"])
         sender = Sender(
             plan,

@@ -25,6 +25,7 @@ from cepheid.spark import messages
 from cepheid.spark.changes import open_group
 from cepheid.spark.columns import form_of, named, output_schema, told_schema, union
 from cepheid.spark.encode import Sender
+from cepheid.spark.garbage import spare_old
 from cepheid.spark.generate import BAD, COMPOSITE, LATE, REFUSED, batches
 from cepheid.spark.history import history
 from cepheid.spark.messages import Message, batch_of
@@ -231,6 +232,7 @@ Batches = Iterator[Arrow]
 
 def _encoding(plan: str, *, keep_bad: bool, streaming: bool) -> Callable[[Batches], Batches]:
     def encode(given: Batches) -> Batches:
+        spare_old()
         sender = Sender(Plan.read(plan), keep_bad=keep_bad, streaming=streaming)
         yield from packed(sender.messages(given))
 
@@ -253,6 +255,7 @@ def packed(found: Iterable[Message]) -> Batches:
 
 def _matching(plans: Plans, schema: Arrow, outputs: frozenset[str]) -> Callable[[Batches], Batches]:
     def match(found: Batches) -> Batches:
+        spare_old()
         yield from batches(table for _, table in history(plans, rows(found), schema, outputs))
 
     return match

@@ -50,6 +50,8 @@ _SETTINGS = {
     # Readers other than Spark then know the zone, too.
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     "spark.ui.showConsoleProgress": "false",
+    # Over TCP, small pieces between the JVM and Python wait 40 ms for each other.
+    "spark.python.unix.domain.socket.enabled": "true",
 }
 _LOCAL = {
     "spark.driver.host": "127.0.0.1",

@@ -17,6 +17,7 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor, Stateful
 from cepheid.spark import manifest
 from cepheid.spark.bad import letters_of
 from cepheid.spark.changes import change_messages
+from cepheid.spark.garbage import spare_old
 from cepheid.spark.generate import BAD, PROGRESS, aligned, batches, marked, told
 from cepheid.spark.messages import LETTERS
 from cepheid.spark.plan import Plans
@@ -60,6 +61,7 @@ def matched(messages: DataFrame, plans: Plans, outputs: frozenset[str], schema: 
 
 def _generating(schema: Arrow) -> Callable[[Iterator[Arrow]], Iterator[Arrow]]:
     def generate(rows: Iterator[Arrow]) -> Iterator[Arrow]:
+        spare_old()
         for batch in rows:
             for payload in batch.column("payload"):
                 stream = pa.ipc.open_stream(payload.as_buffer())
@@ -81,6 +83,7 @@ class ShardProcessor(StatefulProcessor):
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Open the state."""
+        spare_old()
         self._state = State(handle)
 
     def close(self) -> None:
