@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Sized
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa  # type: ignore[import-untyped]  # it has no types
@@ -13,8 +15,9 @@ from hypothesis import strategies as st
 
 import cepheid
 from cepheid.events import Event, Schema
-from cepheid.oracle import evaluate
+from cepheid.oracle import Outcome, evaluate
 from cepheid.records import Clock
+from cepheid.spark.columns import narrow
 from cepheid.spark.sieve import either, passing, read, sieve_of, written
 from cepheid.tables.reading import read as read_table
 from cepheid.tables.table import from_events
@@ -97,3 +100,39 @@ def test_the_answer_without_what_stays_is_the_answer(language: str, data: st.Dat
     end = max((event.end for event in events), default=0)
     whole = evaluate([rule], events, until=end)
     assert not difference(whole.events, evaluate([rule], rest, until=end).events)
+
+
+@pytest.mark.property
+@pytest.mark.parametrize("language", RULES)
+@given(data=st.data())
+def test_the_answer_without_attributes_that_a_rule_does_not_use_is_the_answer(
+    language: str, data: st.DataObject
+) -> None:
+    rule = data.draw(RULES[language])
+    # With ids: events of one time are ordered by what they hold, unless an id does it.
+    events = [replace(event, id=n) for n, event in enumerate(data.draw(streams(16)))]
+    names = sorted({name for event in events for name in event.attributes})
+    used = narrow(names, [rule])
+    rest = [
+        replace(e, attributes={name: e.attributes[name] for name in used if name in e.attributes})
+        for e in events
+    ]
+    end = max((event.end for event in events), default=0)
+    assert told(evaluate([rule], rest, until=end)) == told(evaluate([rule], events, until=end))
+
+
+def told(outcome: Outcome) -> Counter[str]:
+    """Composite events without their ids, in which all attributes of constituents are."""
+    return Counter(
+        repr(
+            (
+                e.rule,
+                e.type,
+                e.start,
+                e.end,
+                sorted(e.attributes.items()),
+                [p.id for _, p in e.events],
+            )
+        )
+        for e in outcome.events
+    )

@@ -63,6 +63,7 @@ from cepheid.algebra.rules import (
     Rule,
 )
 from cepheid.algebra.walk import (
+    attributes_of,
     difference,
     find,
     input_types,
@@ -126,6 +127,7 @@ __all__ = [
     "Timing",
     "Tree",
     "Window",
+    "attributes_of",
     "conjunction",
     "conjuncts",
     "difference",

@@ -7,6 +7,7 @@ from dataclasses import fields
 from typing import TypeVar
 
 from cepheid.algebra.expressions import (
+    Aggregate,
     Attribute,
     Collected,
     EventPredicate,
@@ -15,7 +16,7 @@ from cepheid.algebra.expressions import (
     Node,
     Parameter,
 )
-from cepheid.algebra.patterns import Pick
+from cepheid.algebra.patterns import Accumulate, Equivalence, Key, Pick
 from cepheid.algebra.rules import Rule
 
 N = TypeVar("N", bound=Node)
@@ -81,6 +82,19 @@ def input_types(rule: Rule) -> tuple[str, ...]:
         if (isinstance(part, EventPredicate) and part.every is None) or isinstance(part, Pick):
             found.update(dict.fromkeys(part.types))
     return tuple(found)
+
+
+def attributes_of(node: Node | None) -> frozenset[str]:
+    """The attributes of events that anything below a node asks for by name."""
+    found: set[str] = set()
+    for part in walk(node):
+        if isinstance(part, Attribute):
+            found.add(part.name)
+        elif isinstance(part, Key):
+            found.update(name for _, name in part.attributes)
+        elif isinstance(part, Accumulate | Aggregate | Collected | Equivalence | Item):
+            found.update(() if part.attribute is None else (part.attribute,))
+    return frozenset(found)
 
 
 def difference(one: Node, other: Node) -> str:

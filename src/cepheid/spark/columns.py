@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from cepheid.algebra import Rule, attributes_of
 from cepheid.errors import EventError, did_you_mean
 from cepheid.events import Kind, Schema
 from cepheid.records import Clock
@@ -45,6 +46,8 @@ _HINTS = {
     "timestamp_ntz": 'cast it to text: df.withColumn("{0}", col("{0}").cast("string"))',
 }
 _ZONE = "UTC"
+_KEPT = (*OWN, "id", "source")
+"""What is more than an attribute."""
 
 
 def named(df: DataFrame, type_: str, time: str) -> DataFrame:
@@ -92,6 +95,21 @@ def union(frames: Mapping[str, DataFrame], time: str) -> DataFrame:
         whole = own if whole is None else whole.unionByName(own, allowMissingColumns=True)
     assert whole is not None  # noqa: S101 (there is at least one)
     return whole
+
+
+def narrow(columns: Sequence[str], rules: Sequence[Rule]) -> list[str]:
+    """The columns that rules use, and those that every event has.
+
+    >>> import cepheid
+    >>> rules = cepheid.load("Rule R define Hot(v: double) from Temp(v > 45) where v = Temp.v",
+    ...     language="tesla")
+    >>> narrow(["ts", "type", "id", "v", "note"], rules.rules)
+    ['ts', 'type', 'id', 'v']
+    """
+    if any(rule.output.everything for rule in rules):
+        return list(columns)
+    used = frozenset(_KEPT).union(*map(attributes_of, rules))
+    return [name for name in columns if name in used]
 
 
 # --- what comes in -------------------------------------------------------------------------

@@ -32,8 +32,9 @@ from pyspark.sql.streaming.datasource import (
 from cepheid.errors import EventError
 from cepheid.rules import Rules
 from cepheid.spark import messages
+from cepheid.spark.columns import narrow
 from cepheid.spark.encode import Sender
-from cepheid.spark.frames import Job, finite, packed
+from cepheid.spark.frames import Job, finite, is_narrow, packed
 from cepheid.spark.garbage import spare_old
 from cepheid.spark.generate import BAD
 from cepheid.spark.plan import Plan
@@ -100,6 +101,9 @@ class FilesJob(Job):
             raise EventError("a stream of files needs a log: a folder beside its checkpoint")
         found = columns_of_files(path, format)
         names = {options.get("type", "type"): "type", options.get("time", "ts"): "ts"}
+        if is_narrow(options):
+            wanted = narrow([names.get(name, name) for name in found.names], rules.rules)
+            found = pa.schema([own for own in found if names.get(own.name, own.name) in wanted])
         given = spark.createDataFrame([], from_arrow_schema(_renamed(found, names)))
         own = {name: value for name, value in options.items() if name not in ("type", "time")}
         super().__init__(rules, given, streaming=stream, options=own, **known)

@@ -23,7 +23,7 @@ from cepheid.rules import Rules
 from cepheid.runtime.settings import DEPTH_LIMIT, Settings, settings_of
 from cepheid.spark import messages
 from cepheid.spark.changes import open_group
-from cepheid.spark.columns import form_of, named, output_schema, told_schema, union
+from cepheid.spark.columns import form_of, named, narrow, output_schema, told_schema, union
 from cepheid.spark.encode import Sender
 from cepheid.spark.garbage import spare_old
 from cepheid.spark.generate import BAD, COMPOSITE, LATE, REFUSED, batches
@@ -84,6 +84,8 @@ class Job:
             raise EventError(f"detect has no option {unknown[0]} for Spark\n\nhint: {near}")
         self.outputs = _outputs(options.get("outputs", "composite"))
         self.df = _frame(events, options)
+        if is_narrow(options):
+            self.df = self.df.select(*map(_quoted, narrow(self.df.columns, rules.rules)))
         self.streaming = self.df.isStreaming if streaming is None else streaming
         self.session: SparkSession = self.df.sparkSession
         settings = _settings(options, unit, failures, streaming=self.streaming)
@@ -168,6 +170,20 @@ def _outputs(given: object) -> frozenset[str]:
     if given not in OUTPUTS:
         raise EventError(f"outputs must be one of {', '.join(OUTPUTS)}; got {given!r}")
     return OUTPUTS[str(given)]
+
+
+def is_narrow(options: Mapping[str, Any]) -> bool:
+    """Whether only those columns are read that rules use."""
+    if options.get("narrow") and options.get("changes") is not None:
+        raise EventError(
+            "narrow must go with rules that stay; which columns rules to come will use is not known"
+            "\n\nhint: leave it out, and select the columns that they may use"
+        )
+    return bool(options.get("narrow"))
+
+
+def _quoted(column: str) -> str:
+    return f"`{column.replace('`', '``')}`"
 
 
 def _frame(events: Any, options: Mapping[str, Any]) -> DataFrame:  # noqa: ANN401

@@ -25,6 +25,7 @@ class SparkOptions(TypedDict, total=False):
     limits: Limits | Mapping[str, Limits] | None
     shards: int | None
     outputs: str
+    narrow: bool
     changes: Any
     key: str | Mapping[str, str] | None
 

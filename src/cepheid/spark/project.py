@@ -51,6 +51,7 @@ OPTIONS: dict[str, Option] = {
     "time": Option("text", "COLUMN", "the column with the time of an event (ts)"),
     "type": Option("text", "COLUMN", "the column with the type of an event (type)"),
     "unit": Option("text", "UNIT", "what integers in the column of time count: us, ms, s, …"),
+    "narrow": Option("flag", "", "read only the columns that rules use; ids are made of these"),
     "output": Option("path", "PATH", "where composite events go"),
     "output_format": Option("choice", "FORMAT", "the format of all outputs", OUTPUTS),
     "output_option": Option("pairs", "KEY=VALUE", "an option of Spark's writer"),
@@ -112,6 +113,7 @@ class Project:
     time: str | None = None
     type: str | None = None
     unit: str | None = None
+    narrow: bool | None = None
     output: str | None = None
     output_format: str | None = None
     output_option: Mapping[str, str] = field(default_factory=dict)

@@ -49,7 +49,7 @@ _PATIENCE = 3.0
 
 _DETECT = (
     *("type", "time", "policy", "delay", "idle", "shards", "sources", "heartbeats"),
-    *("changes", "key"),
+    *("changes", "key", "narrow"),
 )
 """The settings that are those of `Rules.detect`."""
 
