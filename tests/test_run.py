@@ -143,6 +143,9 @@ def test_the_command_line_wins_over_the_file(
         ({"stream": True, "format": "kafka"}, "hint: --input kafka://HOST:PORT/TOPIC"),
         ({"stream": True, "output": "kafka://h:1/t"}, "--checkpoint must be given"),
         ({"deploy_mode": "cluster"}, "--deploy-mode must be client"),
+        ({"remote": "spark://h:7077"}, "--remote must be sc://HOST:PORT; got spark://h:7077"),
+        ({"remote": "sc://h", "stream": True}, "--stream must go with --master"),
+        ({"remote": "sc://h", "jars": "a.jar"}, "--jars must go with --master"),
     ],
 )
 def test_settings_that_do_not_fit_are_told(

@@ -82,6 +82,7 @@ SUBMIT: dict[str, Option] = {
     "master": Option(
         "text", "URL", "where to run: local[*] (the default), spark://…, yarn, k8s://…"
     ),
+    "remote": Option("text", "URL", "a server of Spark Connect instead, sc://HOST:PORT (batch)"),
     "conf": Option("pairs", "KEY=VALUE", "a setting of Spark"),
     "packages": Option("names", "COORDINATES", "packages from Maven; Kafka's comes by itself"),
     **{
@@ -375,6 +376,27 @@ def _check_mode(project: Project) -> None:
         raise ProjectError(
             "--deploy-mode must be client: the driver is this process\n\n"
             "hint: for a driver on the cluster, give spark-submit a script that calls rules.detect"
+        )
+    if "remote" in project.submit:
+        _check_remote(project)
+
+
+def _check_remote(project: Project) -> None:
+    """What a server of Spark Connect has is its own."""
+    url = str(project.submit["remote"])
+    if not url.startswith("sc://"):
+        raise ProjectError(f"--remote must be sc://HOST:PORT; got {url[:80]}")
+    if project.stream:
+        raise ProjectError(
+            "--stream must go with --master: a stream is written and watched by its driver, "
+            "which is not here with --remote\n\n"
+            "hint: rules.detect(...).writeStream runs a stream on the server"
+        )
+    others = sorted(project.submit.keys() - {"remote", "conf"})
+    if others:
+        raise ProjectError(
+            f"--{others[0].replace('_', '-')} must go with --master; a server that runs already "
+            "has its own\n\nhint: leave it out, or start the server with it"
         )
 
 

@@ -7,6 +7,7 @@ import importlib.util
 import os
 import re
 import shlex
+import socket
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
@@ -14,6 +15,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from cepheid.errors import ProjectError
 from cepheid.spark.daemon import STRATEGIES
@@ -37,6 +39,9 @@ _CONNECTOR = (
     f"\n  Kafka's connector is of the version of Spark; --packages "
     f"org.apache.spark:{_KAFKA}_{_SCALA}:VERSION takes another one"
 )
+_CONNECT_PORT = 15002
+_PATIENCE = 10.0
+"""How many seconds a server has to answer."""
 _STATE = "spark.sql.streaming.stateStore"
 _SETTINGS = {
     # The operator that holds shards needs RocksDB; with the log of changes a batch writes what
@@ -106,6 +111,8 @@ def settings_of(project: Project) -> dict[str, str]:
 
 def master_of(project: Project) -> str:
     """Where a job runs."""
+    if "remote" in project.submit:
+        return str(project.submit["remote"])
     return str(project.submit.get("master") or _master(project.submit.get("conf", {})))
 
 
@@ -202,6 +209,10 @@ def started(
     if there is not None:
         yield there, None
         return
+    if "remote" in project.submit:
+        with _connected(SparkSession, project, say) as spark:
+            yield spark, None
+        return
     check_java()
     if local_cores(master_of(project)) and "PYSPARK_PYTHON" not in os.environ:
         os.environ["PYSPARK_PYTHON"] = sys.executable
@@ -215,6 +226,50 @@ def started(
         yield spark, log
     finally:
         spark.stop()
+
+
+@contextmanager
+def _connected(
+    session: Any,  # noqa: ANN401 (imported late)
+    project: Project,
+    say: Callable[[str], None],
+) -> Iterator[SparkSession]:
+    """A session of a server that runs already; what cannot be set there any more stays."""
+    url = master_of(project)
+    say(f"Connecting to {url}")
+    _check_there(url)
+    try:
+        spark: SparkSession = session.builder.remote(url).getOrCreate()
+        own = {**settings_of(project), **project.submit.get("conf", {})}
+        for name, value in own.items():
+            if spark.conf.isModifiable(name):
+                spark.conf.set(name, value)
+    except ImportError as error:
+        raise ProjectError(
+            f"--remote needs the client of Spark Connect: {error}\n\n"
+            "hint: pip install 'pyspark[connect]'"
+        ) from error
+    except Exception as error:
+        told = str(error).strip().splitlines() or [repr(error)]
+        raise ProjectError(f"the server at {url} gives no session: {told[0][:500]}") from error
+    try:
+        yield spark
+    finally:
+        spark.stop()
+
+
+def _check_there(url: str) -> None:
+    """Raise if nobody listens; Spark's client would try for minutes."""
+    try:
+        place = urlsplit(url)
+        host, port = place.hostname or "localhost", place.port or _CONNECT_PORT
+        socket.create_connection((host, port), timeout=_PATIENCE).close()
+    except (OSError, ValueError) as error:
+        raise ProjectError(
+            f"there is no server of Spark Connect at {url}: {error}\n\n"
+            f"hint: start-connect-server.sh starts one; its port is {_CONNECT_PORT} unless told "
+            "otherwise"
+        ) from error
 
 
 def _strategies(rules: Rules) -> str:

@@ -59,7 +59,7 @@ class Sink:
         elif self.format == "console":
             _show(part)
         else:
-            mode = "overwrite" if overwrite else "errorifexists"
+            mode = "overwrite" if overwrite else "error"
             self._to_files(part, self.path, mode, {})
 
     def write_batch(self, part: DataFrame, number: int, checkpoint: str) -> None:
@@ -134,7 +134,7 @@ def sinks_of(project: Project) -> list[Sink]:
 def exists(spark: SparkSession, path: str) -> bool:
     """Whether something is at a path, of whatever file system."""
     try:
-        spark.read.format("binaryFile").load(path)
+        _ = spark.read.format("binaryFile").load(path).schema  # a client looks when it must
     except AnalysisException as error:
         if error.getCondition() == "PATH_NOT_FOUND":
             return False
