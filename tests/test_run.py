@@ -448,6 +448,16 @@ def test_progress_is_one_line_in_a_terminal_and_a_summary() -> None:
     )
 
 
+def test_a_shard_that_has_most_of_the_events_is_told_at_the_end() -> None:
+    stream = io.StringIO()
+    progress = Progress("none", stream)
+    counts = {"area/0": 90, "area/1": 6, "area/2": 4, "id/0": 40, "id/1": 30}
+    progress.found(0, merged([shard(name, received=count) for name, count in counts.items()]))
+    progress.end("done")
+    _, *more = stream.getvalue().splitlines()
+    assert more == ["skew: one of 3 shards by area has 90% of their events"]
+
+
 # --- the job -----------------------------------------------------------------
 
 

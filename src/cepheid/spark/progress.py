@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, TextIO
@@ -14,6 +14,8 @@ from cepheid.units import TIME_MAX
 
 _NEVER = -TIME_MAX
 _SECOND = 1_000_000
+_SKEWED = 2
+"""How many times its part a shard must have to be told of."""
 _EPOCH_LIKE = 946_684_800 * _SECOND
 """Times before 2000 are not compared with the clock on the wall: they count from elsewhere."""
 
@@ -176,7 +178,25 @@ class Progress:
         )
         if totals.limited:
             self._to.write(f"limits: {totals.limited:,} partial matches were cut\n")
+        for group, share, count in skewed(totals.shards):
+            self._to.write(
+                f"skew: one of {count} shards by {group} has {share:.0%} of their events\n"
+            )
         self._to.flush()
+
+
+def skewed(shards: Mapping[str, int]) -> Iterator[tuple[str, float, int]]:
+    """Where one shard of a group has more than twice its part: the group, the share, of how many.
+
+    >>> list(skewed({"area/0": 90, "area/1": 5, "area/2": 5, "id/0": 9, "id/1": 8, "Q/0": 7}))
+    [('area', 0.9, 3)]
+    """
+    groups: dict[str, list[int]] = {}
+    for shard, events in shards.items():
+        groups.setdefault(shard.rpartition("/")[0], []).append(events)
+    for group, own in groups.items():
+        if max(own) * len(own) > _SKEWED * sum(own):
+            yield group, max(own) / sum(own), len(own)
 
 
 def counted(number: int, one: str, many: str = "") -> str:
