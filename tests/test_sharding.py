@@ -387,6 +387,25 @@ def test_a_late_event_without_a_key_is_told_by_the_first_shard_alone() -> None:
     assert len({name for names in found.values() for name in names}) > 1
 
 
+def test_a_late_event_that_may_forbid_is_told_once_though_the_first_shard_has_it_too() -> None:
+    plan = planned("QUERY Q EVENT SEQ(A x, !(C z), B y) WHERE [k] WITHIN 1 min", "sase")
+    (group,) = plan.groups
+    assert group.forbidding == {"C"}
+    late = [Event("C", n, n, {} if n < 3 else {"k": f"k{n}"}) for n in range(1, 12)]
+    routed = list(Router(plan).route(from_events(late)))
+    at = {n: {name for name, part in routed if n in part.ends} for n in range(1, 12)}
+    assert {1: 4, 2: 4}.items() <= {n: len(names) for n, names in at.items()}.items()
+    assert all(group.shards[0] in names for names in at.values())
+    assert any(len(at[n]) == 2 for n in range(3, 12))
+    found = tellers(plan, [Event("A", 100, 100, {"k": "x"})], late)
+    assert {time: len(names) for time, names in found.items()} == dict.fromkeys(range(1, 12), 1)
+    assert found[1] == found[2] == [group.shards[0]]
+    # Those with a key are told where it leads.
+    assert {n: found[n][0] for n in range(3, 12)} == {
+        n: next(iter(at[n] - {group.shards[0]} or at[n])) for n in range(3, 12)
+    }
+
+
 def test_a_late_event_that_goes_to_several_groups_is_told_by_the_first_of_them() -> None:
     plan = planned(
         "Rule R define F() from S(k=$a) and each B(k=$a) within 1 min from S\n"
