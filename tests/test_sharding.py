@@ -357,6 +357,14 @@ def test_rules_may_change_while_there_is_state() -> None:
     assert sorted(found.column("rule").to_pylist()) == ["P", "Q"]
 
 
+def test_a_query_with_a_negation_is_spread_and_explained() -> None:
+    text = "QUERY Q EVENT SEQ(A x, !(C z), B y) WHERE [k] WITHIN 1 min"
+    told = cepheid.load(text, language="sase").explain(shards=4)
+    assert "4 shards by k of A, B, C" in told
+    assert "all events of C are sent to the first, too" in told
+    assert "  C         to 1 or 2 shards\n" in told
+
+
 def tellers(plan: Plan, *batches: list[Event]) -> dict[int, list[str]]:
     """Which shards tell of late events, by the times of these."""
     shards = {name: Shard(plan, name) for name in plan.shards}

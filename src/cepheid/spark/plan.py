@@ -282,7 +282,7 @@ def _grouped(rules: Sequence[Rule], shards: int, *, lasting: bool) -> Iterator[G
     keyed: list[tuple[RouteKey, list[Rule]]] = []
     alone: dict[str, list[Rule]] = {}
     for together in _connected(rules):
-        keys = [] if any(map(_forbids_without_key, together)) else _common_keys(together)
+        keys = _common_keys(together)
         if not keys:
             alone.setdefault(_shape(together), []).extend(together)
             continue

@@ -82,10 +82,12 @@ def _traffic(plan: Plan) -> Iterator[str]:
     for type_ in types:
         count = sum(type_ in group.types or group.wants_all for group in plan.groups)
         ways = " or ".join(" and ".join(map(_bound, way)) for way in sieve.get(type_, ()))
-        yield f"  {type_:<9} to {count} shard{'s' * (count > 1)}{ways and f', if {ways}'}"
+        most = count + sum(type_ in group.forbidding for group in plan.groups)
+        told = f"{count} or {most}" if most > count else f"{count}"
+        yield f"  {type_:<9} to {told} shard{'s' * (most > 1)}{ways and f', if {ways}'}"
     others = sum(group.wants_all for group in plan.groups)
-    told = f"to {others} shard{'s' * (others > 1)}, as a timer ticks there" if others else "nowhere"
-    yield f"  {'others':<9} {told}"
+    where = f"to {others} shard{'s' * (others > 1)}, as a timer ticks there"
+    yield f"  {'others':<9} {where if others else 'nowhere'}"
 
 
 def _bound(bound: Bound) -> str:
