@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from bench.document.tables import MIB, TITLES, called, is_reduced, known_ratio, number
+from bench.peers.contests import contests
 from bench.recorded import PARTS, Record, Results
 
 T_REX = 12_000
@@ -18,6 +19,8 @@ def section(results: Results) -> str:
     lines += [*_wrong(results), *_missed(results), *_known(results), *_queue(results)]
     lines += _peers(results)
     left = [TITLES[part] for part in PARTS if part not in results.files]
+    held = {record["contest"] for record in results.contests}
+    left += [f"`{contest.name}`" for contest in contests() if held and contest.name not in held]
     if left:
         lines.append(f"Not measured yet, so not known: {', '.join(left)}.")
     return "\n".join(f"- {line}" for line in lines) if lines else "Nowhere in what was measured."

@@ -11,7 +11,7 @@ from __future__ import annotations
 import argparse
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -133,20 +133,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except EngineError as error:
         print(error, file=sys.stderr)
         return 2
-    results = _held(picked, options)
-    print(table.markdown(picked, results))
     given.json.parent.mkdir(parents=True, exist_ok=True)
-    given.json.write_text(table.as_json(picked, results, sys.argv[1:]) + "\n", "utf-8")
+    results: list[Result] = []
+    for number, found in enumerate(_held(picked, options), 1):
+        results += found
+        # After each of them, as all of them take long.
+        text = table.as_json(picked[:number], results, sys.argv[1:])
+        given.json.write_text(f"{text}\n", "utf-8")
+    print(table.markdown(picked, results))
     return 1 if any(result.wrong for result in results) else 0
 
 
-def _held(picked: Sequence[Contest], options: Options) -> list[Result]:
-    results: list[Result] = []
+def _held(picked: Sequence[Contest], options: Options) -> Iterator[list[Result]]:
     for number, contest in enumerate(picked, 1):
         print(f"[{number}/{len(picked)}] {contest.name}", file=sys.stderr, flush=True)
         with tempfile.TemporaryDirectory(prefix="cepheid-peers-") as folder:
-            results += hold(contest, options, Path(folder))
-    return results
+            yield hold(contest, options, Path(folder))
 
 
 if __name__ == "__main__":

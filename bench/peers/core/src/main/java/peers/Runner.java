@@ -16,6 +16,8 @@ public final class Runner {
 
     private static final int FIRST = 1000;
     private static final double ENOUGH = 0.5e9;
+    /** What passes before anything is measured, in nanoseconds of computing: the JVM compiles what runs often. */
+    private static final double WARM = 5e9;
 
     private Runner() {}
 
@@ -45,7 +47,9 @@ public final class Runner {
     private static void measure(
             Engine engine, Event[] events, double budget, int repeat, Map<String, Object> found) throws Exception {
         int count = affordable(engine, events, budget);
-        engine.run(events, count, null, null);
+        for (double spent = 0; spent < WARM; ) {
+            spent += Math.max(1, engine.run(events, count, null, null).computed());
+        }
         Engine.Run[] runs = new Engine.Run[repeat];
         for (int turn = 0; turn < repeat; turn++) {
             runs[turn] = engine.run(events, count, null, null);
