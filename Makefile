@@ -53,6 +53,7 @@ test-cluster: $(READY) java ## Run the tests of Spark on Spark Connect and on ex
 	@$(BIN)/python -m cepheid.kernel.ready
 	@CEPHEID_SPARK=connect $(BIN)/pytest -n0 -k "not expects_on_spark" tests/test_spark.py
 	@CEPHEID_SPARK=cluster $(BIN)/pytest -n0 -k "not expects_on_spark" tests/test_spark.py
+	@$(BIN)/pytest -n0 -m slow tests/test_connect.py
 
 test-kafka: $(READY) java ## Run jobs against a broker of Kafka; needs Maven
 	@$(BIN)/python -m cepheid.kernel.ready

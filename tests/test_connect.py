@@ -87,6 +87,7 @@ def listens(port: int) -> bool:
         return tried.connect_ex(("127.0.0.1", port)) == 0
 
 
+@pytest.mark.slow
 def test_a_batch_of_the_command_runs_on_a_server(tmp_path: Path) -> None:
     events = [
         {"type": "Smoke" if n % 5 == 4 else "Temp", "ts": n, "area": f"A{n % 2}", "value": 40.0 + n}

@@ -31,7 +31,7 @@ def case_of(rule: Rule, events: list[Event], number: int) -> Case:
 
 @pytest.mark.parametrize("runtime", SPARK_RUNTIMES)
 @settings(
-    max_examples=2,
+    max_examples=1,
     phases=[Phase.generate],
     suppress_health_check=list(HealthCheck),
 )
