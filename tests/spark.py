@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa  # type: ignore[import-untyped]  # it has no types
 import pyarrow.parquet as pq  # type: ignore[import-untyped]  # the same
+import pytest
 
 from cepheid.spark import cases
 
@@ -21,6 +22,15 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 Row = dict[str, Any]
+
+MARKS = [
+    pytest.mark.spark,
+    # Spark's own code warns of what is to go in Python and pandas.
+    pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning"),
+    pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::UserWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
+"""Of a file whose tests start jobs of Spark."""
 
 KIND = os.environ.get("CEPHEID_SPARK", "local")
 SETTINGS = {

@@ -106,5 +106,7 @@ def test_a_batch_of_the_command_runs_on_a_server(tmp_path: Path) -> None:
 
 
 def test_where_no_server_is_the_command_says_so_at_once(tmp_path: Path) -> None:
-    job = Job(tmp_path, ["--input", "x", "--output", "y", "--remote", "sc://127.0.0.1:1"])
-    assert "there is no server of Spark Connect at sc://127.0.0.1:1" in job.finish(status=2)
+    url = "sc://127.0.0.1:1/;token=secret"
+    said = Job(tmp_path, ["--input", "x", "--output", "y", "--remote", url]).finish(status=2)
+    assert "there is no server of Spark Connect at sc://127.0.0.1:1" in said
+    assert "secret" not in said

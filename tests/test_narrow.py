@@ -15,17 +15,12 @@ from cepheid.algebra import attributes_of
 from cepheid.errors import EventError
 from cepheid.spark.files import detect_files
 from tests import spark as on_spark
-from tests.spark import Row, Stream, ordered, rows
+from tests.spark import MARKS, Row, Stream, ordered, rows
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-pytestmark = [
-    pytest.mark.spark,
-    pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning"),
-    pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::UserWarning"),
-    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
-]
+pytestmark = MARKS
 
 SCHEMA = "type string, ts bigint, area string, value double"
 MORE = "`a.b` string, price decimal(8,2), parts array<string>"

@@ -230,6 +230,14 @@ def test_a_connector_that_is_named_stands_instead_of_the_one_of_spark(
     assert "spark.jars.packages" not in " ".join(told)
 
 
+def test_an_option_of_spark_submit_without_a_value_is_handed_on() -> None:
+    on, off = (
+        Project(submit={"load_spark_defaults": given, "queue": "q"}) for given in (True, False)
+    )
+    assert "--load-spark-defaults --queue q" in " ".join(submit_arguments(on))
+    assert "--load-spark-defaults" not in submit_arguments(off)
+
+
 def test_packages_that_are_a_setting_stay_beside_those_that_formats_need() -> None:
     project = Project(output_format="kafka", submit={"conf": {"spark.jars.packages": "a:b:1"}})
     told = submit_arguments(project)

@@ -17,18 +17,12 @@ from cepheid.spark.placing import partition_of
 from cepheid.testing import SPARK_RUNTIMES, Case, Result, run_cases
 from tests import spark as on_spark
 from tests.cases import CASES, case_id
-from tests.spark import Row, Stream, ordered, rows
+from tests.spark import MARKS, Row, Stream, ordered, rows
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-pytestmark = [
-    pytest.mark.spark,
-    # Spark's own code warns of what is to go in Python and pandas.
-    pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning"),
-    pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::UserWarning"),
-    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
-]
+pytestmark = MARKS
 everywhere = pytest.mark.everywhere
 """Also tried on Spark Connect and with executors in processes of their own."""
 

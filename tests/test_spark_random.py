@@ -10,14 +10,10 @@ from cepheid.algebra import Rule
 from cepheid.events import Event
 from cepheid.oracle import evaluate
 from cepheid.testing import SPARK_RUNTIMES, Case, cases_of, run_cases
+from tests.spark import MARKS
 from tests.strategies import RULES, streams
 
-pytestmark = [
-    pytest.mark.spark,
-    pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning"),
-    pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::UserWarning"),
-    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
-]
+pytestmark = MARKS
 
 TOGETHER = 24
 """A job of Spark takes seconds whatever is in it, so that many rules share one."""

@@ -85,6 +85,7 @@ SUBMIT: dict[str, Option] = {
     "remote": Option("text", "URL", "a server of Spark Connect instead, sc://HOST:PORT (batch)"),
     "conf": Option("pairs", "KEY=VALUE", "a setting of Spark"),
     "packages": Option("names", "COORDINATES", "packages from Maven; Kafka's comes by itself"),
+    "load_spark_defaults": Option("flag", "", "see spark-submit"),
     **{
         name: Option("text", "VALUE", "see spark-submit")
         for name in (
@@ -385,7 +386,7 @@ def _check_remote(project: Project) -> None:
     """What a server of Spark Connect has is its own."""
     url = str(project.submit["remote"])
     if not url.startswith("sc://"):
-        raise ProjectError(f"--remote must be sc://HOST:PORT; got {url[:80]}")
+        raise ProjectError(f"--remote must be sc://HOST:PORT; got {url.partition('/;')[0][:80]}")
     if project.stream:
         raise ProjectError(
             "--stream must go with --master: a stream is written and watched by its driver, "

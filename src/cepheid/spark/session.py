@@ -81,7 +81,9 @@ def submit_arguments(project: Project) -> list[str]:
     arguments = ["--master", str(options.pop("master", None) or _master(conf))]
     options.setdefault("name", "cepheid")
     for name, value in options.items():
-        arguments += [f"--{name.replace('_', '-')}", str(value)]
+        if value is not False:
+            flag = f"--{name.replace('_', '-')}"
+            arguments += [flag] if value is True else [flag, str(value)]
     if packages:
         arguments += ["--packages", ",".join(packages)]
     for key, value in conf.items():
@@ -236,8 +238,9 @@ def _connected(
 ) -> Iterator[SparkSession]:
     """A session of a server that runs already; what cannot be set there any more stays."""
     url = master_of(project)
-    say(f"Connecting to {url}")
-    _check_there(url)
+    place = url.partition("/;")[0]  # what follows may hold a token
+    say(f"Connecting to {place}")
+    _check_there(place)
     try:
         spark: SparkSession = session.builder.remote(url).getOrCreate()
         own = {**settings_of(project), **project.submit.get("conf", {})}
@@ -251,7 +254,7 @@ def _connected(
         ) from error
     except Exception as error:
         told = str(error).strip().splitlines() or [repr(error)]
-        raise ProjectError(f"the server at {url} gives no session: {told[0][:500]}") from error
+        raise ProjectError(f"the server at {place} gives no session: {told[0][:500]}") from error
     try:
         yield spark
     finally:

@@ -72,7 +72,7 @@ public final class EsperRunner implements Engine {
 
     @Override
     public String version() {
-        return "Esper " + com.espertech.esper.runtime.client.EPRuntime.class.getPackage().getImplementationVersion();
+        return "Esper " + Engine.released("com.espertech", "esper-runtime");
     }
 
     @Override

@@ -68,7 +68,7 @@ public final class SiddhiRunner implements Engine {
 
     @Override
     public String version() {
-        return "Siddhi " + SiddhiManager.class.getPackage().getImplementationVersion();
+        return "Siddhi " + Engine.released("io.siddhi", "siddhi-core");
     }
 
     @Override
