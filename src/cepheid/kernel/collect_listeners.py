@@ -28,7 +28,7 @@ class Listeners:
 
     def __init__(self, encoder: Encoder) -> None:
         self._encoder = encoder
-        self._types = encoder.types.texts()
+        self._types = encoder.types.names()
         self._keys: list[Fixed] = []
         self._uses: list[Use] = []
         self._free: dict[int, list[Listener]] = {}

@@ -6,9 +6,9 @@ Columns are made for many matches; for a few, making the columns would take most
 from __future__ import annotations
 
 from struct import pack, unpack
+from typing import TYPE_CHECKING
 
 from cepheid.events import Value
-from cepheid.kernel.columns import Dictionary
 from cepheid.kernel.compiled import compiled, inlined
 from cepheid.kernel.matches import (
     FAMILY_MEMBERS,
@@ -33,6 +33,9 @@ from cepheid.kernel.memory import Memory, ints, size, tags
 from cepheid.kernel.registry import FAILING, Look, Registry
 from cepheid.kernel.store import RANKS, ROW_CELLS, ROW_ORIGIN, ROW_START, ROW_TAGS, WIDTH, scalar
 from cepheid.kernel.values import DOUBLE, INT, TEXT, Ints
+
+if TYPE_CHECKING:
+    from cepheid.kernel.texts import Texts
 
 ROOM = 4096
 """How many numbers a list of few matches may have."""
@@ -62,7 +65,7 @@ def few(memory: Memory, registry: Registry, room: Ints) -> Few | None:
     return Few(room[:count].tolist(), registry.looks) if count >= 0 else None
 
 
-def value(tag: int, cell: int, texts: Dictionary) -> Value:
+def value(tag: int, cell: int, texts: Texts) -> Value:
     """The value of a cell that is not missing."""
     if tag == INT:
         return cell

@@ -36,6 +36,7 @@ from cepheid.kernel.lazy import fire_trees, mark_trees, move_trees, see_trees
 from cepheid.kernel.runs import mark_runs, move_runs, see_runs
 from cepheid.kernel.store import begin_compaction, finish_compaction
 from cepheid.kernel.stream import feed, pass_time
+from cepheid.kernel.texts import code_places, code_texts, fill_table, gather_texts
 from cepheid.kernel.varied import spread_varied
 
 PATTERNS = (Tree, Run, Collection, Detector)
@@ -49,6 +50,10 @@ _FLAG: Any = types.boolean
 _MEMORY = _INT[::1]
 _TAGS = types.uint8[:, ::1]
 _CELLS = _INT[:, ::1]
+_BYTES = types.uint8[::1]
+_GIVEN: Any = types.Array(types.uint8, 1, "C", readonly=True)
+_WORD: Any = types.uint64
+_TEXTS = (_WORD, _INT[::1], _CELLS, _BYTES, _WORD[::1], _INT[::1])
 _ROW, _NOW, _ALONE = (_MEMORY, _INT), (_MEMORY, _INT), (_MEMORY,)
 
 _PARTS: dict[type, tuple[tuple[str, Callable[..., object], tuple[Any, ...]], ...]] = {
@@ -82,6 +87,10 @@ _SHARED: tuple[tuple[str, Callable[..., object], tuple[Any, ...]], ...] = (
     ("matches as columns", spread_values, (_MEMORY, _INT[::1], _CELLS, _INT[::1], _INT)),
     ("matches as columns", spread_varied, (_MEMORY, _INT[::1], _FLAG, _INT)),
     ("few matches", listed, (_MEMORY, _INT[::1], _INT[::1], _CELLS, _INT[::1])),
+    ("texts", code_texts, (_INT[::1], _GIVEN, _INT, _INT[::1], *_TEXTS)),
+    ("texts", code_places, (_INT[::1], _INT[::1], _INT[::1], _GIVEN, _INT, _INT[::1], *_TEXTS)),
+    ("texts", fill_table, (_INT, _CELLS, _BYTES, _WORD[::1], _WORD)),
+    ("texts", gather_texts, (_INT[::1], _CELLS, _BYTES)),
     ("events that are kept", begin_compaction, _ALONE),
     ("events that are kept", finish_compaction, _ALONE),
 )

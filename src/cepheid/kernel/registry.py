@@ -279,7 +279,7 @@ class Registry:
         found = []
         for position, label in enumerate(shape.labels or ()):
             prefix = label.replace("-", "_") + "_"
-            for name in self.encoder.columns.texts():
+            for name in self.encoder.columns.names():
                 if name.startswith(prefix):
                     source = self.encoder.columns.code(name.removeprefix(prefix))
                     found.append((self.encoder.columns.code(name), ANY_KIND, position, source))

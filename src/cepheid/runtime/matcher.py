@@ -36,8 +36,10 @@ _END = attrgetter("end")
 Here = Callable[[Table], Bools]
 """Tells which events of a table no other engine has."""
 
-_SPARE = 4096
-"""How many events may be kept without need before they are looked through."""
+_SPARE = 1 << 17
+"""How many rows of tables may be kept without need before they are looked through."""
+_OBJECT = 32
+"""An event that came on its own takes as much room as so many rows."""
 _PORTION = 1 << 16
 """How many events of a table go into the kernel at a time."""
 
@@ -60,7 +62,7 @@ class Matcher:
         self._steps: list[tuple[Rule, ...] | int] = []
         """The rules that were deployed together, and the numbers of those removed, in turn."""
         self.limit: LimitError | None = None
-        self._added = 0
+        self._added = self._room = 0
         self._row = Row(self.kernel.encoder)
 
     def use(self, schema: Schema) -> None:
@@ -114,6 +116,7 @@ class Matcher:
         if self._row.is_looked_at:
             self.payload.add_events(origin, [event])
             self._added += 1
+            self._room += _OBJECT
         found, error = self.kernel.feed_one(batch)
         self.limit = error or self.limit
         return self._noted(found) if found or self._ticking else found
@@ -126,6 +129,7 @@ class Matcher:
         self._next_origin += len(events)
         self.payload.add_events(first, list(events))
         self._added += len(events)
+        self._room += _OBJECT * len(events)
         return self._gathered(self.kernel.feed(self.kernel.encoder.encode(events, first)))
 
     def feed_table(self, table: Table, found: Ordering) -> list[Found]:
@@ -134,6 +138,7 @@ class Matcher:
         self._next_origin += len(table)
         self.payload.add_table(first, table, found.ranks)
         self._added += len(table)
+        self._room += len(table)
         encoding = Encoding(table, self.kernel.encoder)
         portions: list[Found] = []
         for begin in range(0, len(table), _PORTION):
@@ -209,7 +214,7 @@ class Matcher:
 
     def trim(self) -> None:
         """Give up events that no match can be made of, once they may outweigh the others."""
-        if self._added > _SPARE and self._added > self.kernel.stored:
+        if self._room > _SPARE and self._added > self.kernel.stored:
             self.forget(texts=self.kernel.encoder.texts.is_large)
 
     def forget(self, *, texts: bool) -> None:
@@ -220,7 +225,7 @@ class Matcher:
         if texts:
             self.kernel.compact()
         self.payload.keep(self.kernel.live())
-        self._added = 0
+        self._added = self._room = 0
         if texts:
             needed = (self.kernel.text_codes(), *self.payload.text_codes())
             self.kernel.encoder.texts.keep(needed)
@@ -239,8 +244,8 @@ class Matcher:
             "next_origin": self._next_origin,
             "compactions": self.kernel.compactions,
             "limited": list(self.kernel.limited.items()),
-            "types": encoder.types.state(),
-            "columns": encoder.columns.state(),
+            "types": encoder.types.names(),
+            "columns": encoder.columns.names(),
             "texts": encoder.texts.state(),
         }
         arrays = {f"kernel/{name}": array for name, array in self.kernel.state().items()}

@@ -19,8 +19,8 @@ class Row:
 
     def __init__(self, encoder: Encoder) -> None:
         width = len(encoder.columns)
-        self._types = {name: code for code, name in enumerate(encoder.types.texts())}
-        self._columns = {name: code for code, name in enumerate(encoder.columns.texts())}
+        self._types = {name: code for code, name in enumerate(encoder.types.names())}
+        self._columns = {name: code for code, name in enumerate(encoder.columns.names())}
         self._texts = encoder.texts
         heads: Any = np.zeros(4, np.int64)
         tags, cells = np.zeros((1, width), np.uint8), np.zeros((1, width), np.int64)

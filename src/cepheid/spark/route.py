@@ -16,7 +16,18 @@ from cepheid.identity import FACTORS, SHIFTS
 from cepheid.kernel.hashing import text_hashes
 from cepheid.spark.plan import EVERY, Group, Plan
 from cepheid.spark.sieve import passing
-from cepheid.tables.arrow import Array, Bools, Ints, codes, kind, numbers, pa, present, texts
+from cepheid.tables.arrow import (
+    Array,
+    Bools,
+    Ints,
+    codes,
+    kind,
+    numbers,
+    pa,
+    present,
+    text_bytes,
+    texts,
+)
 from cepheid.tables.table import Table
 
 Hashes = npt.NDArray[np.uint64]
@@ -181,12 +192,7 @@ def _text_hashes(column: Array) -> Hashes:
         own = np.append(_text_hashes(dictionary), np.uint64(0))
         taken: Hashes = own[found]
         return taken
-    size = np.int64 if pa.types.is_large_string(column.type) else np.int32
-    _, offsets, data = column.buffers()
-    first = column.offset
-    bounds = np.frombuffer(offsets, size)[first : first + len(column) + 1].astype(np.int64)
-    held = np.zeros(0, np.uint8) if data is None else np.frombuffer(data, np.uint8)
-    return text_hashes(bounds, held)
+    return text_hashes(*text_bytes(column))
 
 
 def _mixed(bits: Hashes) -> Hashes:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 
 import numpy as np
 
@@ -17,10 +17,10 @@ from cepheid.tables.arrow import Bools, Ints
 from cepheid.tables.cells import Tags
 from cepheid.tables.ids import Lanes
 from cepheid.tables.mixing import identify
-from cepheid.tables.order import Ties
-from cepheid.tables.parts import Parts, Places, text_order
+from cepheid.tables.parts import Parts, Places, distinct, text_order
 from cepheid.tables.payload import Payload
-from cepheid.tables.ranking import in_order, ranks
+from cepheid.tables.ranking import ranks
+from cepheid.tables.sorting import sort_matches, take_sorted
 
 PIECE = 1 << 17
 """How many matches are arranged at a time; those of one moment stay together."""
@@ -70,12 +70,12 @@ class Arrangement:
         self.ends = _joined([matches.ends for matches in shapes])
         self._heads = _joined([2 * matches.rules + matches.failing for matches in shapes])
         self._head_places = Places([self._heads])
-        self._parts = parts
-        self._origin_places = Places([parts.origins])
-        self._label_places = Places([parts.labels])
-        self.origins, self.labels = self._origin_places.known, self._label_places.known
+        self.origins, origins = distinct(parts.origins)
+        self.labels, labels = distinct(parts.labels)
+        self._parts = Parts(parts.offsets, origins, labels)
         self.known_heads = payload.composer.heads(self._head_places.known)
-        self._ranks = ranks(payload, self.origins)
+        found = ranks(payload, self.origins)
+        self._ranks = np.arange(len(found)) if found is self.origins else found
         self._depths: Ints | None = None
         if len(self.origins) and self.origins[0] < 0:
             self._depths = payload.spans(self.origins)[2]
@@ -106,28 +106,23 @@ class Arrangement:
             yield rows[begin:end]
             begin = end
 
-    def ordered(self, rows: Ints) -> tuple[Ints, Parts]:
-        """Matches of a piece in the total order, with their constituents in that order.
+    def ordered(self, rows: Ints) -> tuple[Ints, Callable[[], Parts]]:
+        """Matches of a piece in the total order, and a function for their constituents.
 
         By end, start, depth, constituents, type and rule, as composite events are ordered.
         """
-        parts = self._parts.take(rows)
-        origins, labels = self._origin_places.of(parts.origins), self._label_places.of(parts.labels)
-        parts = Parts(parts.offsets, origins, labels)
-        parts, *keys = in_order(parts, self._ranks[parts.origins], self._label_ranks[parts.labels])
-        ties = Ties.by(self.ends[rows])
-        own, heads = self._own_keys(rows, parts), self._head_keys(rows)
-        ties.refine_each([*own, *part_keys(parts, keys), *heads])
-        return rows[ties.order], parts.take(ties.order)
-
-    def _own_keys(self, rows: Ints, parts: Parts) -> Iterator[Callable[[Ints], Ints]]:
-        yield self.starts[rows].take
+        parts = self._parts
+        *taken, keys = take_sorted(
+            parts.offsets, parts.origins, parts.labels, self._ranks, self._label_ranks, rows
+        )
+        parts, heads = Parts(*taken), self.heads(rows)
+        depths = np.zeros(len(rows), np.int64)
         if self._depths is not None:
-            yield parts.largest(self._depths[parts.origins]).take
-
-    def _head_keys(self, rows: Ints) -> list[Callable[[Ints], Ints]]:
-        heads, known = self.heads(rows), self.known_heads
-        return [known.type_ranks[heads].take, known.rule_ranks[heads].take]
+            depths = parts.largest(self._depths[parts.origins])
+        ends, starts, known = self.ends[rows], self.starts[rows], self.known_heads
+        ranks_ = known.type_ranks[heads], known.rule_ranks[heads]
+        order = sort_matches(ends, starts, depths, parts.offsets, keys, *ranks_)
+        return rows[order], cache(partial(parts.take, order))
 
     def lanes(self, rows: Ints, parts: Parts) -> Lanes:
         """The ids of matches."""
@@ -137,12 +132,6 @@ class Arrangement:
         known = (self.label_fields, parts.origins, self.identities)
         identify(parts.offsets, parts.labels, *known, wholes, none, lanes)
         return lanes
-
-
-def part_keys(parts: Parts, keys: Sequence[Ints]) -> list[Callable[[Ints], Ints]]:
-    """What to sort matches by: their first constituents, then the second ones, and so on."""
-    longest = int(parts.lengths.max(initial=0))
-    return [partial(parts.key_at, position, key) for position in range(longest) for key in keys]
 
 
 def _joined(columns: Sequence[Ints]) -> Ints:

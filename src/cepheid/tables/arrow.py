@@ -19,8 +19,11 @@ __all__ = [
     "Array",
     "Arrow",
     "Bools",
+    "Bytes",
     "Ints",
+    "coded",
     "codes",
+    "is_same",
     "kind",
     "numbers",
     "pa",
@@ -29,6 +32,8 @@ __all__ = [
     "single",
     "strings",
     "text_array",
+    "text_array_of",
+    "text_bytes",
     "texts",
 ]
 
@@ -38,6 +43,7 @@ Arrow = Any
 """A table, a record batch or a schema of Arrow."""
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
+Bytes = npt.NDArray[np.uint8]
 
 _SMALL = 2**30
 """How many bytes of text an array with short offsets may surely hold."""
@@ -90,10 +96,43 @@ def codes(array: Array) -> tuple[Ints, Array]:
     return full.to_numpy(), array.dictionary
 
 
+def is_same(one: Array, other: Array) -> bool:
+    """Whether two arrays are the same piece of memory."""
+    return _place(one) == _place(other)
+
+
+def _place(array: Array) -> tuple[Any, ...]:
+    where = (buffer and buffer.address for buffer in array.buffers())
+    return array.type, len(array), array.offset, *where
+
+
 def texts(array: Array) -> list[str]:
     """The texts of a dictionary."""
     found: list[str] = array.to_pylist()
     return found
+
+
+def text_bytes(array: Array) -> tuple[Ints, Bytes]:
+    """Texts without a dictionary as UTF-8: where each begins in the data and the last one ends.
+
+    Where there is none, it is an empty one.
+    """
+    if array.null_count:
+        array = array.fill_null("")
+    size = np.int64 if pa.types.is_large_string(array.type) else np.int32
+    _, bounds, data = array.buffers()
+    if bounds is None:
+        return np.zeros(len(array) + 1, np.int64), np.frombuffer(b"", np.uint8)
+    own = np.frombuffer(bounds, size)[array.offset : array.offset + len(array) + 1]
+    return own.astype(np.int64), np.frombuffer(data or b"", np.uint8)
+
+
+def text_array_of(bounds: Ints, data: Bytes) -> Array:
+    """The array of texts that `text_bytes` gives."""
+    small = bounds[-1] < _SMALL
+    own = pa.py_buffer(bounds.astype(np.int32) if small else bounds)
+    type_ = pa.string() if small else pa.large_string()
+    return pa.Array.from_buffers(type_, len(bounds) - 1, [None, own, pa.py_buffer(data)])
 
 
 def strings(array: Array) -> Array:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -11,11 +11,12 @@ import numpy as np
 
 from cepheid.events import CompositeEvent, Event, Order, Value, composite, depth_over
 from cepheid.identity import written
-from cepheid.kernel.columns import Dictionary
 from cepheid.kernel.few import HEAD, Few, value
 from cepheid.kernel.found import Found
 from cepheid.kernel.registry import FAILURE
+from cepheid.kernel.texts import Texts
 from cepheid.kernel.values import INT, MISSING
+from cepheid.tables.arrow import Ints
 from cepheid.tables.cells import decoded
 from cepheid.tables.made import Made
 
@@ -38,10 +39,11 @@ class Builder:
         """Composite events that others may be made of, as far as they are built."""
         self._heads: dict[int, tuple[str, str, bool]] = {}
 
-    def keep(self, live: Iterable[int]) -> None:
+    def keep(self, live: Ints) -> None:
         """Forget all events but those of some origins."""
         known = self.known
-        self.known = {origin: known[origin] for origin in live if origin in known}
+        if known:
+            self.known = {origin: known[origin] for origin in live.tolist() if origin in known}
 
     def composites(self, found: Found) -> list[CompositeEvent]:
         """The composite events of matches."""
@@ -177,7 +179,7 @@ class Builder:
         )
 
 
-def _pairs(found: Found, texts: Dictionary) -> Iterator[Pairs]:
+def _pairs(found: Found, texts: Texts) -> Iterator[Pairs]:
     """The labels and origins of the constituents of each match."""
     if found.offsets is None or found.label_codes is None:
         for origins in found.constituents.T.tolist():

@@ -8,9 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from cepheid.events import Kind, Value
-from cepheid.kernel.columns import Dictionary
+from cepheid.kernel.texts import Texts
 from cepheid.kernel.values import BOOL, DOUBLE, INT, MISSING, TEXT
-from cepheid.tables.arrow import Array, Bools, Ints, pa, text_array
+from cepheid.tables.arrow import Array, Bools, Ints, pa, text_array, text_array_of
 from cepheid.tables.table import ARROW
 
 Tags = npt.NDArray[np.uint8]
@@ -18,14 +18,14 @@ Tags = npt.NDArray[np.uint8]
 KINDS = {INT: Kind.INT, DOUBLE: Kind.DOUBLE, TEXT: Kind.STRING, BOOL: Kind.BOOL}
 
 
-def columns(name: str, tags: Tags, cells: Ints, texts: Dictionary) -> Iterator[tuple[str, Array]]:
+def columns(name: str, tags: Tags, cells: Ints, texts: Texts) -> Iterator[tuple[str, Array]]:
     """The columns of an attribute, one for each kind that its values have."""
     for tag in np.unique(tags):
         if tag != MISSING:
             yield name, _column(int(tag), tags == tag, cells, texts)
 
 
-def column(tags: Tags, cells: Ints, kind: Kind, texts: Dictionary) -> Array:
+def column(tags: Tags, cells: Ints, kind: Kind, texts: Texts) -> Array:
     """An attribute as a column of one kind; ints become doubles, what does not fit is missing."""
     if kind is Kind.DOUBLE:
         whole = tags == INT
@@ -36,7 +36,7 @@ def column(tags: Tags, cells: Ints, kind: Kind, texts: Dictionary) -> Array:
     return found.cast(ARROW[kind]) if kind is Kind.STRING else found
 
 
-def _column(tag: int, there: Bools, cells: Ints, texts: Dictionary) -> Array:
+def _column(tag: int, there: Bools, cells: Ints, texts: Texts) -> Array:
     mask = None if there.all() else ~there
     if tag == TEXT:
         return named(cells, texts, mask)
@@ -45,7 +45,7 @@ def _column(tag: int, there: Bools, cells: Ints, texts: Dictionary) -> Array:
     return pa.array(cells if tag == INT else cells != 0, mask=mask)
 
 
-def named(codes: Ints, texts: Dictionary, mask: Bools | None = None) -> Array:
+def named(codes: Ints, texts: Texts, mask: Bools | None = None) -> Array:
     """The texts of codes, with a dictionary of those that occur."""
     wanted = codes if mask is None else codes[~mask]
     used = np.zeros(len(texts) + 1, np.bool_)
@@ -54,11 +54,14 @@ def named(codes: Ints, texts: Dictionary, mask: Bools | None = None) -> Array:
     places = np.zeros(len(used), np.int32)
     places[known] = np.arange(len(known))
     indices = places[codes if mask is None else np.where(mask, 0, codes)]
-    names = text_array(texts[code] for code in known.tolist())
+    if texts.are_whole(known):
+        names = text_array_of(*texts.written(known))
+    else:
+        names = text_array(texts[code] for code in known.tolist())
     return pa.DictionaryArray.from_arrays(pa.array(indices, mask=mask), names)
 
 
-def decoded(tags: Tags, cells: Ints, texts: Dictionary) -> list[Value | None]:
+def decoded(tags: Tags, cells: Ints, texts: Texts) -> list[Value | None]:
     """Cells as values."""
     doubles = cells.view(np.float64).tolist()
     pairs = enumerate(zip(tags.tolist(), cells.tolist(), strict=True))
@@ -67,7 +70,7 @@ def decoded(tags: Tags, cells: Ints, texts: Dictionary) -> list[Value | None]:
     ]
 
 
-def _value(tag: int, cell: int, texts: Dictionary) -> Value | None:
+def _value(tag: int, cell: int, texts: Texts) -> Value | None:
     if tag == MISSING:
         return None
     if tag == TEXT:

@@ -1,6 +1,7 @@
 """Encoding: a table in the total order becomes batches for the kernel.
 
-Only columns that rules look at are read. A text is looked up once for all rows that have it.
+Only columns that rules look at are read. A text of a dictionary is looked up once for all rows that
+have it, and once for all tables that share the dictionary.
 """
 
 from __future__ import annotations
@@ -9,11 +10,25 @@ import numpy as np
 
 from cepheid.events import Kind
 from cepheid.kernel.columns import Batch, Dictionary, Encoder
+from cepheid.kernel.texts import Texts
 from cepheid.kernel.values import BOOL, DOUBLE, INT, TEXT, Ints, Tags
-from cepheid.tables.arrow import Array, coded, codes, kind, numbers, present, texts
+from cepheid.tables.arrow import (
+    Array,
+    codes,
+    is_same,
+    kind,
+    numbers,
+    pa,
+    present,
+    strings,
+    text_bytes,
+    texts,
+)
 from cepheid.tables.table import Table
 
 _TAGS = {Kind.INT: INT, Kind.DOUBLE: DOUBLE, Kind.STRING: TEXT, Kind.BOOL: BOOL}
+_MORE = 16
+"""A dictionary with so many times as many texts as a table has rows is not looked up at once."""
 
 
 class Encoding:
@@ -24,7 +39,7 @@ class Encoding:
         self._width = len(encoder.columns)
         self._types = _found(table.types, encoder.types)
         self._columns = [
-            _Column(encoder.columns.find(name), array, encoder)
+            _Column(name, array, encoder)
             for name, array in table.columns
             if encoder.columns.find(name) >= 0
         ]
@@ -46,18 +61,51 @@ class Encoding:
         )
 
 
+class _Lookup:
+    """The codes of a dictionary's texts, as far as they are known."""
+
+    def __init__(self, dictionary: Array, known: Texts) -> None:
+        self.dictionary = dictionary
+        self._texts = known
+        self._bytes = text_bytes(dictionary)
+        self._codes = np.zeros(0, np.int64)
+        self._epoch = -1
+
+    def codes(self, indices: Array) -> Ints:
+        """The codes of texts, given their places in the dictionary; that of any where none is."""
+        if len(self.dictionary) == 0:
+            return np.zeros(len(indices), np.int64)
+        if self._epoch != self._texts.epoch:
+            self._codes = np.full(len(self.dictionary), -1, np.int64)
+            self._epoch = self._texts.epoch
+        places = numbers(indices).astype(np.int64)
+        return self._texts.codes_at(places, self._codes, *self._bytes)
+
+
+def _lookup(name: str, array: Array, encoder: Encoder) -> _Lookup | None:
+    """What is known of a column's dictionary, which the next table may have too.
+
+    A large dictionary that is seen for the first time is not worth it for a few rows.
+    """
+    if not pa.types.is_dictionary(array.type):
+        return None
+    known: _Lookup | None = encoder.lookups.get(name)
+    if known is not None and is_same(known.dictionary, array.dictionary):
+        return known
+    found = _Lookup(array.dictionary, encoder.texts)
+    encoder.lookups[name] = found
+    return found if len(found.dictionary) <= _MORE * len(array) else None
+
+
 class _Column:
     """A column of the table and the place where its cells go."""
 
-    def __init__(self, place: int, array: Array, encoder: Encoder) -> None:
-        self._place = place
+    def __init__(self, name: str, array: Array, encoder: Encoder) -> None:
+        self._place = encoder.columns.find(name)
         self._tag = _TAGS[kind(array)]
-        self._lookup: Ints | None = None
-        if self._tag == TEXT:
-            array = coded(array)
-            self._lookup = np.append(encoder.texts.codes(texts(array.dictionary)), 0)
-            array = array.indices
         self._array = array
+        self._texts = encoder.texts
+        self._lookup = _lookup(name, array, encoder) if self._tag == TEXT else None
 
     def write(self, begin: int, tags: Tags, cells: Ints) -> None:
         """Write the cells of as many rows as there is room for."""
@@ -72,10 +120,11 @@ class _Column:
             np.copyto(cells[:, self._place], found, where=there)
 
     def _cells(self, part: Array) -> Ints:
-        found = numbers(part)
         if self._lookup is not None:
-            codes_: Ints = self._lookup[found]
-            return codes_
+            return self._lookup.codes(part.indices)
+        if self._tag == TEXT:
+            return self._texts.codes(*text_bytes(strings(part)))
+        found = numbers(part)
         cells: Ints = found.astype(np.int64) if self._tag == BOOL else found.view(np.int64)
         return cells
 

@@ -105,22 +105,3 @@ def write_digits(lanes: Lanes, digits: Bytes) -> None:
             for place in range(16):
                 digit = (bits >> np.uint64(60 - 4 * place)) & _DIGIT
                 digits[32 * number + 16 * lane + place] = _DIGITS[digit]
-
-
-@compiled
-def sort_parts(offsets: Ints, ranks: Ints, labels: Ints) -> Ints:
-    """The order of constituents within their matches, by rank and label; most have few."""
-    order = np.arange(len(ranks))
-    for number in range(len(offsets) - 1):
-        for begin in range(offsets[number] + 1, offsets[number + 1]):
-            own, to = order[begin], begin
-            while to > offsets[number]:
-                before = order[to - 1]
-                if ranks[before] < ranks[own]:
-                    break
-                if ranks[before] == ranks[own] and labels[before] <= labels[own]:
-                    break
-                order[to] = before
-                to -= 1
-            order[to] = own
-    return order

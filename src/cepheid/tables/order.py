@@ -6,7 +6,7 @@ type and content, each step looking only at the rows that are still tied.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,8 +21,6 @@ Key = npt.NDArray[np.int64] | npt.NDArray[np.float64]
 """Something to sort by."""
 
 _EXACT = 2.0**63
-_ROOM = 2**62
-"""How many values a key may have that is packed of others."""
 _NOTHING, _BOOL, _NUMBER, _TEXT, _SOURCE = 0, 1, 2, 3, 4
 """The classes of values, in their order; see `cepheid.events`."""
 
@@ -71,38 +69,6 @@ class Ties:
             return  # nothing is told apart
         groups = np.zeros(len(rows), np.int64)
         np.cumsum(~equal, out=groups[1:])
-        self._settle(rows, groups)
-
-    def refine_each(self, keys: Sequence[Callable[[Ints], Ints]]) -> None:
-        """Sort rows that are tied by keys, the first counting most; they are asked for by row.
-
-        As many as fit into 64 bits are packed into one key: it is sorting that takes the time.
-        """
-        at = 0
-        while self and at < len(keys):
-            packed, room, first = self.groups, _ROOM // (int(self.groups[-1]) + 1), at
-            while at < len(keys):
-                key = keys[at](self.rows)
-                low = int(key.min())
-                span = int(key.max()) - low + 1
-                if span > room:
-                    break
-                packed = packed if span == 1 else packed * span + (key - low)
-                room, at = room // span, at + 1
-            if at == first:
-                self.refine(key)
-                at += 1
-            elif packed is not self.groups:
-                self._sort(packed)
-
-    def _sort(self, keys: Ints) -> None:
-        """Sort rows that are tied by keys that keep groups apart."""
-        rows = self.rows
-        if bool((keys[1:] < keys[:-1]).any()):
-            order = np.argsort(keys, kind="stable")
-            rows, keys = rows[order], keys[order]
-        groups = np.zeros(len(rows), np.int64)
-        np.cumsum(keys[1:] != keys[:-1], out=groups[1:])
         self._settle(rows, groups)
 
     def _settle(self, rows: Ints, groups: Ints) -> None:

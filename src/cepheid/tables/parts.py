@@ -12,6 +12,7 @@ from cepheid.kernel.columns import Encoder
 from cepheid.kernel.found import Found
 from cepheid.tables.arrow import Ints
 from cepheid.tables.mixing import take_parts
+from cepheid.units import INT_MIN
 
 
 @dataclass(frozen=True)
@@ -52,26 +53,14 @@ class Parts:
         """The constituents of some matches, in that order."""
         return Parts(*take_parts(self.offsets, self.origins, self.labels, rows))
 
-    def replaced(self, order: Ints) -> Parts:
-        """The same matches with their constituents in another order."""
-        return Parts(self.offsets, self.origins[order], self.labels[order])
-
-    def at(self, position: int, rows: Ints, values: Sequence[Ints]) -> list[Ints]:
+    def at(self, position: int, rows: Ints, values: Ints) -> Ints:
         """The values that constituents at a position have, for some matches.
 
-        -1 where a match has none there, and 0 where a row is -1.
+        The least of all where a match has none there, and 0 where a row is -1.
         """
         there = (rows >= 0) & (self.lengths[rows] > position)
         places = np.where(there, self.offsets[rows] + position, 0)
-        return [np.where(there, value[places], np.where(rows < 0, 0, -1)) for value in values]
-
-    def key_at(self, position: int, values: Ints, rows: Ints) -> Ints:
-        """The value that the constituent at a position has, for some matches; -1 for none."""
-        begins = self.offsets[rows]
-        there = self.offsets[rows + 1] - begins > position
-        if bool(there.all()):
-            return values[begins + position]
-        return np.where(there, values[np.where(there, begins + position, 0)], -1)
+        return np.where(there, values[places], np.where(rows < 0, 0, INT_MIN))
 
     def largest(self, values: Ints) -> Ints:
         """The largest of the values that each match's constituents have; 0 for none."""

@@ -203,11 +203,11 @@ class Payload:
         if len(small) > _MANY:
             large = [part for part in self._rows if len(part) >= _SMALL]
             self._rows = sorted([*large, merged(small)], key=lambda part: int(part.origins[0]))
-        self._objects.keep(needed.tolist())
+        self._objects.keep(needed)
         self._ticks.keep(needed)
         rows = np.sort(self._made.rows(needed))
         self._made.keep(rows[rows >= 0])
-        self.builder.keep(needed.tolist())
+        self.builder.keep(needed)
 
     def text_codes(self) -> Iterator[Ints]:
         """The codes of texts that composite events refer to."""
@@ -216,6 +216,8 @@ class Payload:
     def _closure(self, live: Ints) -> tuple[Ints, bool]:
         """Events with their constituents, and whether some of these are too far down."""
         needed = fresh = live
+        if len(self._made) == 0:
+            return needed, False
         for _ in range(_LEVELS):
             rows = self._made.rows(fresh[fresh < 0])
             parts = self._made.parts(rows[rows >= 0])

@@ -13,17 +13,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from cepheid.tables.arrow import Array, Bools, Ints, codes, present
-from cepheid.tables.mixing import sort_parts
 from cepheid.tables.order import Ties
 from cepheid.tables.parts import Parts, distinct, text_order
+from cepheid.tables.sorting import take_sorted
 from cepheid.tables.sources import TIMER
 from cepheid.tables.table import Table
 
 if TYPE_CHECKING:
     from cepheid.tables.payload import Payload
 
-_FEW = 64
-"""So few constituents are sorted one by one."""
 _LEVELS = 32
 """How far down events that are made alike are told apart by what they are made of."""
 
@@ -58,8 +56,7 @@ def _ranked(payload: Payload, origins: Ints, level: int) -> Ints:
 def _refine_made(payload: Payload, ties: Ties, rows: Ints, origins: Ints, level: int) -> None:
     parts = payload.parts(origins)
     if level < _LEVELS:
-        parts, *keys = sorted_parts(payload, parts, level + 1)
-        refine_by_parts(ties, rows, parts, keys)
+        refine_by_parts(ties, rows, *sorted_parts(payload, parts, level + 1))
     else:
         lanes = payload.composer.lanes(*payload.heads(origins), parts)
         refine_rows(ties, rows, list(lanes.view(np.int64)))
@@ -94,7 +91,7 @@ def _any_present(arrays: Iterable[Array], count: int) -> Bools:
     return found
 
 
-def refine_by_parts(ties: Ties, rows: Ints, parts: Parts, keys: Sequence[Ints]) -> None:
+def refine_by_parts(ties: Ties, rows: Ints, parts: Parts, keys: Ints) -> None:
     """Refine the order of rows by their constituents, one after the other.
 
     `parts` are those of the rows, and keys what to sort constituents by; other rows stay tied.
@@ -104,7 +101,7 @@ def refine_by_parts(ties: Ties, rows: Ints, parts: Parts, keys: Sequence[Ints]) 
         here = places[ties.rows]
         if not (here >= 0).any():
             return
-        ties.refine(*parts.at(position, here, keys))
+        ties.refine(parts.at(position, here, keys))
 
 
 def refine_rows(ties: Ties, rows: Ints, keys: Sequence[Ints]) -> None:
@@ -119,19 +116,12 @@ def _places(ties: Ties, rows: Ints) -> Ints:
     return places
 
 
-def sorted_parts(payload: Payload, parts: Parts, level: int = 0) -> tuple[Parts, Ints, Ints]:
-    """Constituents in the total order, then by label; and the ranks of both."""
-    part_ranks = ranks(payload, parts.origins, level)
-    labels, places = parts.known_labels
-    texts = payload.encoder.texts
-    label_ranks = text_order(texts[label] for label in labels.tolist())[places]
-    return in_order(parts, part_ranks, label_ranks)
-
-
-def in_order(parts: Parts, part_ranks: Ints, label_ranks: Ints) -> tuple[Parts, Ints, Ints]:
-    """Constituents in the order of their ranks, with these."""
-    if int(parts.lengths.max(initial=0)) <= _FEW:
-        order = sort_parts(parts.offsets, part_ranks, label_ranks)
-    else:
-        order = np.lexsort((label_ranks, part_ranks, parts.owners))
-    return parts.replaced(order), part_ranks[order], label_ranks[order]
+def sorted_parts(payload: Payload, parts: Parts, level: int = 0) -> tuple[Parts, Ints]:
+    """Constituents in the total order, then by label; and keys that tell this order."""
+    (origins, places), (labels, label_places) = parts.known_origins, parts.known_labels
+    part_ranks, texts = ranks(payload, origins, level), payload.encoder.texts
+    label_ranks = text_order(texts[label] for label in labels.tolist())
+    rows = np.arange(len(parts))
+    found = take_sorted(parts.offsets, places, label_places, part_ranks, label_ranks, rows)
+    offsets, places, label_places, keys = found
+    return Parts(offsets, origins[places], labels[label_places]), keys

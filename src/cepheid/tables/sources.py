@@ -174,10 +174,12 @@ class Objects:
             return rows
         return np.array([self.equal.get(origin, origin) for origin in rows.tolist()], np.int64)
 
-    def keep(self, live: Iterable[int]) -> None:
+    def keep(self, live: Ints) -> None:
         """Give up all events but those of some origins."""
+        if not self.events:
+            return
         known = self.events
-        self.events = {origin: known[origin] for origin in live if origin in known}
+        self.events = {origin: known[origin] for origin in live.tolist() if origin in known}
         self.equal = {at: leader for at, leader in self.equal.items() if at in self.events}
 
     def state(self) -> dict[str, npt.NDArray[Any]]:

@@ -10,7 +10,18 @@ import numpy as np
 import numpy.typing as npt
 
 from cepheid.events import Event, Kind, Value, kind_of
-from cepheid.tables.arrow import Array, Ints, kind, pa, single, strings, text_array
+from cepheid.tables.arrow import (
+    Array,
+    Arrow,
+    Ints,
+    coded,
+    is_same,
+    kind,
+    pa,
+    single,
+    strings,
+    text_array,
+)
 
 TEXT = pa.string()
 TYPES = pa.dictionary(pa.int32(), TEXT)
@@ -202,6 +213,19 @@ def _joined(arrays: Sequence[Array | None], lengths: Sequence[int]) -> Array:
         # Texts in different forms; whole texts can hold them all.
         wanted = pa.large_string()
         arrays = [None if array is None else strings(array).cast(wanted) for array in arrays]
+    elif pa.types.is_dictionary(wanted):
+        if all(is_same(array.dictionary, known[0].dictionary) for array in known):
+            indices = [None if array is None else array.indices for array in arrays]
+            joined = _single(indices, lengths, wanted.index_type)
+            return pa.DictionaryArray.from_arrays(joined, known[0].dictionary)
+        # Dictionaries are put together: only with texts that are in some row.
+        wanted = pa.dictionary(pa.int32(), wanted.value_type)
+        arrays = [None if array is None else coded(array).cast(wanted) for array in arrays]
+    return _single(arrays, lengths, wanted)
+
+
+def _single(arrays: Sequence[Array | None], lengths: Sequence[int], wanted: Arrow) -> Array:
+    """Arrays of one type in one piece."""
     pieces = [
         pa.nulls(length, wanted) if array is None else array
         for array, length in zip(arrays, lengths, strict=True)

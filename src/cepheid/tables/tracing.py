@@ -87,7 +87,7 @@ def _arranged(results: Results) -> tuple[Ints, Ints, Parts]:
     arranged = results.arranged()
     ordered = [arranged.ordered(piece) for piece in arranged.pieces()]
     rows = np.concatenate([np.zeros(0, np.int64), *(own for own, _ in ordered)])
-    parts = concat_parts([one for _, one in ordered])
+    parts = concat_parts([parts() for _, parts in ordered])
     outside = Parts(parts.offsets, arranged.origins[parts.origins], parts.labels)
     return arranged.starts[rows], arranged.ends[rows], outside
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -176,18 +177,18 @@ class _Writer:
         arranged, times = self._arranged, self._form.times
         rows, parts = arranged.ordered(rows)
         own: dict[str, Callable[[], Array]] = {
-            "id": lambda: written(arranged.lanes(rows, parts)),
+            "id": lambda: written(arranged.lanes(rows, parts())),
             "type": lambda: self._types.take(pa.array(arranged.heads(rows))),
             "ts": lambda: times.write(arranged.ends[rows]),
             "start": lambda: times.write(arranged.starts[rows]),
             "rule": lambda: self._rules.take(pa.array(arranged.heads(rows))),
-            "events": lambda: self._events(parts),
+            "events": lambda: self._events(parts()),
         }
         attributes = self._attributes(rows, parts)
         columns = [own[n]() if n in own else attributes[n] for n in self.schema.names]
         return pa.table(columns, schema=self.schema)
 
-    def _attributes(self, rows: Ints, parts: Parts) -> dict[str, Array]:
+    def _attributes(self, rows: Ints, parts: Callable[[], Parts]) -> dict[str, Array]:
         """The attributes, shape by shape and then in the order of the rows."""
         if not self._kinds and not self._form.loose:
             return {}
@@ -200,7 +201,7 @@ class _Writer:
         if not (self._form.loose or self._gives_everything):
             return self._given(rows, dict(zip(numbers, places, strict=True)))
         pieces = [
-            pa.table(self._of_shape(number, rows[own], parts.take(own)))
+            pa.table(self._of_shape(number, rows[own], partial(parts().take, own)))
             for number, own in zip(numbers, places, strict=True)
         ]
         whole = pa.concat_tables(pieces).combine_chunks()
@@ -222,7 +223,7 @@ class _Writer:
             found[name] = column(tags, cells, kind_, texts)
         return found
 
-    def _of_shape(self, number: int, rows: Ints, parts: Parts) -> dict[str, Array]:
+    def _of_shape(self, number: int, rows: Ints, parts: Callable[[], Parts]) -> dict[str, Array]:
         arranged = self._arranged
         matches, own = arranged.shapes[number], rows - arranged.begins[number]
         if self._form.loose:
@@ -241,7 +242,7 @@ class _Writer:
             for name, kind_ in self._kinds.items()
         }
 
-    def _joined(self, matches: Matches, own: Ints, parts: Parts) -> dict[str, Array]:
+    def _joined(self, matches: Matches, own: Ints, parts: Callable[[], Parts]) -> dict[str, Array]:
         """All attributes as JSON texts."""
         texts = self._payload.encoder.texts
         given = zip(matches.names, matches.tags, matches.cells, strict=True)
@@ -255,12 +256,12 @@ class _Writer:
         return {ATTRIBUTES: json_objects(members, len(own))}
 
     def _everything(
-        self, rules: Ints, parts: Parts, taken: Collection[str]
+        self, rules: Ints, given: Callable[[], Parts], taken: Collection[str]
     ) -> list[tuple[str, Array]]:
         """The attributes of all constituents, for the rules that give them."""
         if not self._gives_everything:
             return []
-        arranged = self._arranged
+        arranged, parts = self._arranged, given()
         origins, labels = arranged.origins[parts.origins], arranged.labels[parts.labels]
         outside = Parts(parts.offsets, origins, labels)
         return self._payload.composer.everything(rules, outside, taken)
