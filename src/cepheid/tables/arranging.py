@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property, partial
+from functools import cache, cached_property
 
 import numpy as np
 
@@ -17,10 +17,10 @@ from cepheid.tables.arrow import Bools, Ints
 from cepheid.tables.cells import Tags
 from cepheid.tables.ids import Lanes
 from cepheid.tables.mixing import identify
-from cepheid.tables.parts import Parts, Places, distinct, text_order
+from cepheid.tables.parts import Parts, distinct
 from cepheid.tables.payload import Payload
-from cepheid.tables.ranking import ranks
-from cepheid.tables.sorting import sort_matches, take_sorted
+from cepheid.tables.ranking import sorted_parts
+from cepheid.tables.sorting import sort_matches
 
 PIECE = 1 << 17
 """How many matches are arranged at a time; those of one moment stay together."""
@@ -59,7 +59,7 @@ class Matches:
 class Arrangement:
     """All matches, numbered shape after shape.
 
-    Constituents and labels are told by their places among the known `origins` and `labels`.
+    Constituents that are told have their places among the known `origins` and `labels`.
     """
 
     def __init__(self, payload: Payload, shapes: Sequence[Matches], parts: Parts) -> None:
@@ -69,22 +69,34 @@ class Arrangement:
         self.starts = _joined([matches.starts for matches in shapes])
         self.ends = _joined([matches.ends for matches in shapes])
         self._heads = _joined([2 * matches.rules + matches.failing for matches in shapes])
-        self._head_places = Places([self._heads])
-        self.origins, origins = distinct(parts.origins)
-        self.labels, labels = distinct(parts.labels)
-        self._parts = Parts(parts.offsets, origins, labels)
-        self.known_heads = payload.composer.heads(self._head_places.known)
-        found = ranks(payload, self.origins)
-        self._ranks = np.arange(len(found)) if found is self.origins else found
-        self._depths: Ints | None = None
-        if len(self.origins) and self.origins[0] < 0:
-            self._depths = payload.spans(self.origins)[2]
-        texts = payload.encoder.texts
-        self._label_ranks = text_order(texts[label] for label in self.labels.tolist())
+        self.known_heads = payload.composer.heads
+        self._parts, self._keys = sorted_parts(payload, parts)
+        self._depths = np.zeros(len(parts), np.int64)
+        if int(parts.origins.min(initial=0)) < 0:
+            origins, places = distinct(self._parts.origins)
+            self._depths = self._parts.largest(payload.spans(origins)[2][places])
 
     def heads(self, rows: Ints) -> Ints:
-        """The places of matches' heads among the known ones."""
-        return self._head_places.of(self._heads[rows])
+        """The heads of matches, as numbers of the known ones."""
+        return self._heads[rows]
+
+    @cached_property
+    def _placed(self) -> tuple[Ints, Ints, Parts]:
+        """The known origins and labels, and constituents by their places among them."""
+        (origins, places), (labels, label_places) = map(
+            distinct, (self._parts.origins, self._parts.labels)
+        )
+        return origins, labels, Parts(self._parts.offsets, places, label_places)
+
+    @property
+    def origins(self) -> Ints:
+        """The different origins of constituents."""
+        return self._placed[0]
+
+    @property
+    def labels(self) -> Ints:
+        """The different labels of constituents."""
+        return self._placed[1]
 
     @cached_property
     def identities(self) -> Lanes:
@@ -111,18 +123,10 @@ class Arrangement:
 
         By end, start, depth, constituents, type and rule, as composite events are ordered.
         """
-        parts = self._parts
-        *taken, keys = take_sorted(
-            parts.offsets, parts.origins, parts.labels, self._ranks, self._label_ranks, rows
-        )
-        parts, heads = Parts(*taken), self.heads(rows)
-        depths = np.zeros(len(rows), np.int64)
-        if self._depths is not None:
-            depths = parts.largest(self._depths[parts.origins])
-        ends, starts, known = self.ends[rows], self.starts[rows], self.known_heads
-        ranks_ = known.type_ranks[heads], known.rule_ranks[heads]
-        order = sort_matches(ends, starts, depths, parts.offsets, keys, *ranks_)
-        return rows[order], cache(partial(parts.take, order))
+        times = self.ends, self.starts, self._depths
+        keys = self._parts.offsets, self._keys, self._heads, self.known_heads.ranks
+        order = sort_matches(rows, *times, *keys)
+        return order, cache(lambda: self._placed[2].take(order))
 
     def lanes(self, rows: Ints, parts: Parts) -> Lanes:
         """The ids of matches."""

@@ -29,8 +29,7 @@ class Heads:
     types: Array
     rules: Array
     lanes: Lanes
-    type_ranks: Ints
-    rule_ranks: Ints
+    ranks: Ints
 
 
 def _heads_of(rules: Mapping[int, Rule]) -> Heads:
@@ -40,8 +39,9 @@ def _heads_of(rules: Mapping[int, Rule]) -> Heads:
         types[2 * number : 2 * number + 2] = rule.output.type, FAILURE
         names[2 * number : 2 * number + 2] = rule.name, rule.name
     lanes = part(("rule",), digests(names)) + part(("type",), digests(types))
-    ranks = text_order(types), text_order(names)
-    return Heads(text_array(types), text_array(names), lanes, *ranks)
+    pairs = text_order(types) * len(names) + text_order(names)
+    ranks = np.unique(pairs, return_inverse=True)[1]
+    return Heads(text_array(types), text_array(names), lanes, ranks.astype(np.int64))
 
 
 class Composer:
@@ -129,35 +129,27 @@ class Composer:
 
     def _whole_lanes(self, rules: Ints, failing: Bools) -> Lanes:
         """What rule and type add to the ids of composite events."""
-        return self._heads().lanes[:, 2 * rules + failing]
+        return self.heads.lanes[:, 2 * rules + failing]
 
-    def heads(self, numbers: Ints) -> Heads:
-        """What there is to know of rules, each as twice its number, and one more for failures."""
-        known, at = self._heads(), pa.array(numbers)
-        return Heads(
-            known.types.take(at),
-            known.rules.take(at),
-            known.lanes[:, numbers],
-            known.type_ranks[numbers],
-            known.rule_ranks[numbers],
-        )
-
-    def head_ranks(self, rules: Ints, failing: Bools) -> tuple[Ints, Ints]:
-        """The ranks of the types of composite events, and of the names of their rules."""
-        known, numbers = self._heads(), 2 * rules + failing
-        return known.type_ranks[numbers], known.rule_ranks[numbers]
+    def head_ranks(self, rules: Ints, failing: Bools) -> Ints:
+        """The order of composite events by type and by the name of their rule."""
+        return self.heads.ranks[2 * rules + failing]
 
     def named(self, rules: Ints, failing: Bools) -> tuple[Array, Array]:
         """The types of composite events and the names of their rules, with dictionaries."""
         numbers, places = distinct(2 * rules + failing)
-        known, at, indices = self._heads(), pa.array(numbers), pa.array(places.astype(np.int32))
+        known, at, indices = self.heads, pa.array(numbers), pa.array(places.astype(np.int32))
         return (
             pa.DictionaryArray.from_arrays(indices, known.types.take(at)),
             pa.DictionaryArray.from_arrays(indices, known.rules.take(at)),
         )
 
-    def _heads(self) -> Heads:
-        """Those of all rules; a rule that was taken away keeps its number."""
+    @property
+    def heads(self) -> Heads:
+        """What there is to know of rules, each at twice its number, and one more for failures.
+
+        A rule that was taken away keeps its number.
+        """
         rules = self._payload.rules
         if self._known is None or self._known[0] != len(rules):
             self._known = len(rules), _heads_of(rules)

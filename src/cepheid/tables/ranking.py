@@ -15,7 +15,7 @@ import numpy as np
 from cepheid.tables.arrow import Array, Bools, Ints, codes, present
 from cepheid.tables.order import Ties
 from cepheid.tables.parts import Parts, distinct, text_order
-from cepheid.tables.sorting import take_sorted
+from cepheid.tables.sorting import key_parts, sort_parts
 from cepheid.tables.sources import TIMER
 from cepheid.tables.table import Table
 
@@ -60,7 +60,7 @@ def _refine_made(payload: Payload, ties: Ties, rows: Ints, origins: Ints, level:
     else:
         lanes = payload.composer.lanes(*payload.heads(origins), parts)
         refine_rows(ties, rows, list(lanes.view(np.int64)))
-    refine_rows(ties, rows, payload.composer.head_ranks(*payload.heads(origins)))
+    refine_rows(ties, rows, [payload.composer.head_ranks(*payload.heads(origins))])
 
 
 def _beside_ticks(payload: Payload, origins: Ints) -> Ints:
@@ -118,10 +118,19 @@ def _places(ties: Ties, rows: Ints) -> Ints:
 
 def sorted_parts(payload: Payload, parts: Parts, level: int = 0) -> tuple[Parts, Ints]:
     """Constituents in the total order, then by label; and keys that tell this order."""
-    (origins, places), (labels, label_places) = parts.known_origins, parts.known_labels
-    part_ranks, texts = ranks(payload, origins, level), payload.encoder.texts
-    label_ranks = text_order(texts[label] for label in labels.tolist())
-    rows = np.arange(len(parts))
-    found = take_sorted(parts.offsets, places, label_places, part_ranks, label_ranks, rows)
-    offsets, places, label_places, keys = found
-    return Parts(offsets, origins[places], labels[label_places]), keys
+    part_ranks, label_ranks = ranks(payload, parts.origins, level), _label_ranks(payload, parts)
+    keys, in_order = key_parts(parts.offsets, part_ranks, parts.labels, label_ranks)
+    if not in_order:
+        parts = Parts(parts.offsets, parts.origins.copy(), parts.labels.copy())
+        sort_parts(parts.offsets, keys, parts.origins, parts.labels)
+    return parts, keys
+
+
+def _label_ranks(payload: Payload, parts: Parts) -> Ints:
+    """For every label its place in the order of those that occur."""
+    used = np.zeros(int(parts.labels.max(initial=0)) + 1, np.bool_)
+    used[parts.labels] = True
+    found, codes_ = np.zeros(len(used), np.int64), np.flatnonzero(used)
+    texts = payload.encoder.texts
+    found[codes_] = text_order(texts[code] for code in codes_.tolist())
+    return found

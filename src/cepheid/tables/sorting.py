@@ -17,46 +17,33 @@ _GAPS = np.array([3 ** (power + 1) // 2 for power in range(38, -1, -1)], np.int6
 
 
 @compiled
-def take_sorted(  # noqa: PLR0917 (compiled functions take arrays by position)
-    offsets: Ints, origins: Ints, labels: Ints, ranks: Ints, label_ranks: Ints, rows: Ints
-) -> tuple[Ints, Ints, Ints, Ints]:
-    """Constituents of some matches, those of each in order: by rank, then by rank of the label.
+def key_parts(offsets: Ints, ranks: Ints, labels: Ints, label_ranks: Ints) -> tuple[Ints, bool]:
+    """Keys by which constituents are sorted, and whether those of every match are in order.
 
-    The result are offsets, origins, labels, and one key for both ranks. Origins and labels are
-    places among the ranks.
+    By rank, then by rank of the label, which is told for every label.
     """
-    taken = np.zeros(len(rows) + 1, np.int64)
-    for number in range(len(rows)):
-        row = rows[number]
-        taken[number + 1] = taken[number] + offsets[row + 1] - offsets[row]
-    own_origins, own_labels = np.empty(taken[-1], np.int64), np.empty(taken[-1], np.int64)
-    keys = np.empty(taken[-1], np.int64)
-    for number in range(len(rows)):
-        first, last = taken[number], taken[number + 1]
-        shift, in_order = offsets[rows[number]] - first, True
-        for to in range(first, last):
-            origin, label = origins[shift + to], labels[shift + to]
-            own_origins[to], own_labels[to] = origin, label
-            keys[to] = ranks[origin] * len(label_ranks) + label_ranks[label]
-            in_order = in_order and (to == first or keys[to - 1] <= keys[to])
-        if not in_order:
-            _sort_parts(keys, own_origins, own_labels, first, last)
-    return taken, own_origins, own_labels, keys
+    keys, in_order = np.empty(len(ranks), np.int64), True
+    for number in range(len(offsets) - 1):
+        for at in range(offsets[number], offsets[number + 1]):
+            keys[at] = ranks[at] * len(label_ranks) + label_ranks[labels[at]]
+            if at > offsets[number] and keys[at] < keys[at - 1]:
+                in_order = False
+    return keys, in_order
 
 
-@inlined
-def _sort_parts(keys: Ints, origins: Ints, labels: Ints, first: int, last: int) -> None:
-    for gap in _GAPS:
-        for begin in range(first + gap, last):
-            key, origin, label, to = keys[begin], origins[begin], labels[begin], begin
-            while to - gap >= first and keys[to - gap] > key:
-                keys[to], origins[to], labels[to] = (
-                    keys[to - gap],
-                    origins[to - gap],
-                    labels[to - gap],
-                )
-                to -= gap
-            keys[to], origins[to], labels[to] = key, origin, label
+@compiled
+def sort_parts(offsets: Ints, keys: Ints, origins: Ints, labels: Ints) -> None:
+    """Put the constituents of every match in the order of their keys."""
+    for number in range(len(offsets) - 1):
+        first, last = offsets[number], offsets[number + 1]
+        for gap in _GAPS:
+            for begin in range(first + gap, last):
+                key, origin, label, to = keys[begin], origins[begin], labels[begin], begin
+                while to - gap >= first and keys[to - gap] > key:
+                    keys[to] = keys[to - gap]
+                    origins[to], labels[to] = origins[to - gap], labels[to - gap]
+                    to -= gap
+                keys[to], origins[to], labels[to] = key, origin, label
 
 
 @inlined
@@ -67,8 +54,8 @@ def _is_later(  # noqa: PLR0917 (compiled functions take arrays by position)
     depths: Ints,
     offsets: Ints,
     keys: Ints,
-    types: Ints,
-    rules: Ints,
+    heads: Ints,
+    head_ranks: Ints,
 ) -> bool:
     """Whether one match comes after another of the same end."""
     if starts[one] != starts[other]:
@@ -84,33 +71,32 @@ def _is_later(  # noqa: PLR0917 (compiled functions take arrays by position)
         to += 1
     if at < last or to < end:
         return bool(at < last)
-    if types[one] != types[other]:
-        return bool(types[one] > types[other])
-    return bool(rules[one] > rules[other])
+    return bool(head_ranks[heads[one]] > head_ranks[heads[other]])
 
 
 @compiled
 def sort_matches(  # noqa: PLR0917 (compiled functions take arrays by position)
+    rows: Ints,
     ends: Ints,
     starts: Ints,
     depths: Ints,
     offsets: Ints,
     keys: Ints,
-    types: Ints,
-    rules: Ints,
+    heads: Ints,
+    head_ranks: Ints,
 ) -> Ints:
-    """The order of matches, whose ends rise; what is equal stays as it is."""
-    order, spare = np.arange(len(ends)), np.empty(len(ends), np.int64)
+    """Some matches in order; their ends rise already, and what is equal stays as it is."""
+    order, spare = rows.copy(), np.empty(len(rows), np.int64)
     begin = 0
-    while begin < len(ends):
+    while begin < len(rows):
         end = begin + 1
-        while end < len(ends) and ends[end] == ends[begin]:
+        while end < len(rows) and ends[rows[end]] == ends[rows[begin]]:
             end += 1
         for first in range(begin, end, _BLOCK):
             for at in range(first + 1, min(first + _BLOCK, end)):
                 own, to = order[at], at
                 while to > first and _is_later(
-                    order[to - 1], own, starts, depths, offsets, keys, types, rules
+                    order[to - 1], own, starts, depths, offsets, keys, heads, head_ranks
                 ):
                     order[to] = order[to - 1]
                     to -= 1
@@ -120,14 +106,21 @@ def sort_matches(  # noqa: PLR0917 (compiled functions take arrays by position)
             for first in range(begin, end - width, 2 * width):
                 middle, last = first + width, min(first + 2 * width, end)
                 if not _is_later(
-                    order[middle - 1], order[middle], starts, depths, offsets, keys, types, rules
+                    order[middle - 1],
+                    order[middle],
+                    starts,
+                    depths,
+                    offsets,
+                    keys,
+                    heads,
+                    head_ranks,
                 ):
                     continue
                 spare[first:middle] = order[first:middle]
                 left, right, to = first, middle, first
                 while left < middle and right < last:
                     if _is_later(
-                        spare[left], order[right], starts, depths, offsets, keys, types, rules
+                        spare[left], order[right], starts, depths, offsets, keys, heads, head_ranks
                     ):
                         order[to] = order[right]
                         right += 1

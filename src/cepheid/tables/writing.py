@@ -158,9 +158,9 @@ class _Writer:
         self._kinds = kinds
         self._arranged = arranged
         self.schema = schema_of(form, kinds)
-        texts = payload.encoder.texts
-        self._labels = pa.array([texts[label] for label in arranged.labels.tolist()], TEXT)
         if form.has("events"):
+            texts = payload.encoder.texts
+            self._labels = pa.array([texts[label] for label in arranged.labels.tolist()], TEXT)
             self._event = self.schema.field("events").type.value_type
             known = payload.table(arranged.origins, ())
             self._known = strings(known.types), form.times.write(known.ends), self._part_ids(known)
@@ -168,9 +168,9 @@ class _Writer:
         self._rules = strings(arranged.known_heads.rules)
         rules = payload.rules.values()
         self._gives_everything = any(rule.output.everything for rule in rules)
-        if form.has("id"):
-            # Computed when first asked for, which pieces must not do at the same time.
-            self._ids = arranged.identities, arranged.label_fields
+        # Computed when first asked for, which pieces must not do at the same time.
+        self._shared = arranged.origins if self._gives_everything else None
+        self._ids = (arranged.identities, arranged.label_fields) if form.has("id") else None
 
     def piece(self, rows: Ints) -> Any:  # noqa: ANN401 (a table of Arrow)
         """The matches of a piece, as a table."""
