@@ -59,23 +59,46 @@ class Counts:
     """Composite events, counted by type and by rule."""
 
     def __init__(self) -> None:
-        self.by_type: Counter[str] = Counter()
-        self.by_rule: Counter[str] = Counter()
+        self._by_type: Counter[str] = Counter()
+        self._by_rule: Counter[str] = Counter()
+        self._rules: Mapping[int, Rule] = {}
+        self._added = {False: np.zeros(0, np.int64), True: np.zeros(0, np.int64)}
+        """By number of rule, what was not put down by name yet: matches, and failures."""
 
     def add(self, portions: Sequence[Found], rules: Mapping[int, Rule]) -> None:
-        """Count the matches of rules, which are given by number."""
+        """Count the matches of rules, which are given by number, and keep theirs for good."""
+        self._rules = rules
         for portion in portions:
-            counts = np.bincount(portion.rules)
+            before = self._added[portion.failure]
+            counts = np.bincount(portion.rules, minlength=len(before))
+            counts[: len(before)] += before
+            self._added[portion.failure] = counts
+
+    @property
+    def by_type(self) -> Counter[str]:
+        """Composite events by type."""
+        self._settle()
+        return self._by_type
+
+    @property
+    def by_rule(self) -> Counter[str]:
+        """Composite events by rule."""
+        self._settle()
+        return self._by_rule
+
+    def _settle(self) -> None:
+        for failure, counts in self._added.items():
             for number in np.flatnonzero(counts).tolist():
-                rule, count = rules[number], int(counts[number])
-                self.by_type[FAILURE if portion.failure else rule.output.type] += count
-                self.by_rule[rule.name] += count
+                rule, count = self._rules[number], int(counts[number])
+                self._by_type[FAILURE if failure else rule.output.type] += count
+                self._by_rule[rule.name] += count
+            counts[:] = 0
 
     def add_events(self, events: Iterable[CompositeEvent]) -> None:
         """Count composite events."""
         for event in events:
-            self.by_type[event.type] += 1
-            self.by_rule[event.rule] += 1
+            self._by_type[event.type] += 1
+            self._by_rule[event.rule] += 1
 
     def state(self) -> dict[str, Any]:
         """The counts as JSON values."""
@@ -83,4 +106,4 @@ class Counts:
 
     def load(self, state: Mapping[str, Any]) -> None:
         """Go on from a state."""
-        self.by_type, self.by_rule = Counter(state["by_type"]), Counter(state["by_rule"])
+        self._by_type, self._by_rule = Counter(state["by_type"]), Counter(state["by_rule"])

@@ -13,6 +13,7 @@ from functools import cache, cached_property
 import numpy as np
 
 from cepheid.kernel.found import Found
+from cepheid.kernel.values import MISSING
 from cepheid.tables.arrow import Bools, Ints
 from cepheid.tables.cells import Tags
 from cepheid.tables.ids import Lanes
@@ -40,6 +41,13 @@ class Matches:
 
     def __len__(self) -> int:
         return len(self.rules)
+
+    def cells_of(self, name: str) -> tuple[Tags, Ints]:
+        """The cells of an attribute; missing if there is none of that name."""
+        if name not in self.names:
+            return np.full(len(self), MISSING, np.uint8), np.zeros(len(self), np.int64)
+        place = self.names.index(name)
+        return self.tags[place], self.cells[place]
 
     @staticmethod
     def of(founds: Sequence[Found]) -> Matches:
@@ -70,11 +78,23 @@ class Arrangement:
         self.ends = _joined([matches.ends for matches in shapes])
         self._heads = _joined([2 * matches.rules + matches.failing for matches in shapes])
         self.known_heads = payload.composer.heads
+        self._head_ranks = self.known_heads.ranks[self._heads]
         self._parts, self._keys = sorted_parts(payload, parts)
         self._depths = np.zeros(len(parts), np.int64)
         if int(parts.origins.min(initial=0)) < 0:
             origins, places = distinct(self._parts.origins)
             self._depths = self._parts.largest(payload.spans(origins)[2][places])
+
+    def cells(self, name: str) -> tuple[Tags, Ints]:
+        """The cells of an attribute that rules give, for all matches."""
+        if len(self.shapes) == 1 and name in self.shapes[0].names:
+            return self.shapes[0].cells_of(name)
+        found = [matches.cells_of(name) for matches in self.shapes]
+        tags, cells = np.zeros(0, np.uint8), np.zeros(0, np.int64)
+        return (
+            np.concatenate([tags, *(own for own, _ in found)]),
+            np.concatenate([cells, *(own for _, own in found)]),
+        )
 
     def heads(self, rows: Ints) -> Ints:
         """The heads of matches, as numbers of the known ones."""
@@ -124,8 +144,8 @@ class Arrangement:
         By end, start, depth, constituents, type and rule, as composite events are ordered.
         """
         times = self.ends, self.starts, self._depths
-        keys = self._parts.offsets, self._keys, self._heads, self.known_heads.ranks
-        order = sort_matches(rows, *times, *keys)
+        parts, known = (self._parts.offsets, self._keys), self.known_heads
+        order = sort_matches(rows, *times, *parts, self._head_ranks, len(known.ranks))
         return order, cache(lambda: self._placed[2].take(order))
 
     def lanes(self, rows: Ints, parts: Parts) -> Lanes:

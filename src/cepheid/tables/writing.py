@@ -14,7 +14,6 @@ from cepheid.cores import spreading
 from cepheid.errors import EventError
 from cepheid.events import Kind
 from cepheid.kernel.registry import FAILURE
-from cepheid.kernel.values import MISSING
 from cepheid.tables.arranging import Arrangement, Matches
 from cepheid.tables.arrow import Array, Ints, kind, pa, pc, strings
 from cepheid.tables.cells import column
@@ -169,6 +168,7 @@ class _Writer:
         rules = payload.rules.values()
         self._gives_everything = any(rule.output.everything for rule in rules)
         # Computed when first asked for, which pieces must not do at the same time.
+        self._cells = {name: arranged.cells(name) for name in kinds}
         self._shared = arranged.origins if self._gives_everything else None
         self._ids = (arranged.identities, arranged.label_fields) if form.has("id") else None
 
@@ -192,14 +192,18 @@ class _Writer:
         """The attributes, shape by shape and then in the order of the rows."""
         if not self._kinds and not self._form.loose:
             return {}
+        if not (self._form.loose or self._gives_everything):
+            texts = self._payload.encoder.texts
+            return {
+                name: column(tags[rows], cells[rows], self._kinds[name], texts)
+                for name, (tags, cells) in self._cells.items()
+            }
         begins = self._arranged.begins
         shapes = np.searchsorted(begins, rows, side="right") - 1
         numbers = np.flatnonzero(np.bincount(shapes)).tolist()
         if len(numbers) == 1:
             return self._of_shape(numbers[0], rows, parts)
         places = [np.flatnonzero(shapes == number) for number in numbers]
-        if not (self._form.loose or self._gives_everything):
-            return self._given(rows, dict(zip(numbers, places, strict=True)))
         pieces = [
             pa.table(self._of_shape(number, rows[own], partial(parts().take, own)))
             for number, own in zip(numbers, places, strict=True)
@@ -208,20 +212,6 @@ class _Writer:
         order = np.empty(len(rows), np.int64)
         order[np.concatenate(places)] = np.arange(len(rows))
         return {name: whole[name].take(pa.array(order)) for name in whole.column_names}
-
-    def _given(self, rows: Ints, places: Mapping[int, Ints]) -> dict[str, Array]:
-        """The attributes that rules of several shapes give: cells are put in order, not values."""
-        arranged, texts = self._arranged, self._payload.encoder.texts
-        found = {}
-        for name, kind_ in self._kinds.items():
-            tags, cells = np.full(len(rows), MISSING, np.uint8), np.zeros(len(rows), np.int64)
-            for number, own in places.items():
-                matches, at = arranged.shapes[number], rows[own] - arranged.begins[number]
-                if name in matches.names:
-                    place = matches.names.index(name)
-                    tags[own], cells[own] = matches.tags[place][at], matches.cells[place][at]
-            found[name] = column(tags, cells, kind_, texts)
-        return found
 
     def _of_shape(self, number: int, rows: Ints, parts: Callable[[], Parts]) -> dict[str, Array]:
         arranged = self._arranged

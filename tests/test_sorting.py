@@ -1,0 +1,57 @@
+"""The compiled order of matches, beside Python's."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cepheid.tables.sorting import key_parts, sort_matches, sort_parts
+
+SMALL = st.integers(0, 2)
+PARTS = st.lists(st.tuples(st.integers(-1, 3), SMALL), max_size=3)
+LONG = st.lists(st.tuples(st.integers(-1, 50), SMALL), min_size=14, max_size=60)
+MATCHES = st.lists(st.tuples(SMALL, SMALL, SMALL, PARTS, st.integers(0, 400)), max_size=80)
+
+
+@pytest.mark.property
+@given(MATCHES, st.booleans())
+def test_matches_are_sorted_by_everything_in_turn(
+    matches: list[tuple[int, int, int, list[tuple[int, int]], int]], one_head: bool
+) -> None:
+    matches.sort(key=lambda match: match[0])
+    if one_head:  # as many as there are of one end and alike, which is what families find
+        matches = [(end, 0, 0, [(1, 1)], rule) for end, _, _, _, rule in matches]
+    parts = [match[3] for match in matches]
+    columns = (np.array([match[at] for match in matches], np.int64) for at in (0, 1, 2, 4))
+    ends, starts, depths, ranks = columns
+    keys = [[3 * rank + label for rank, label in sorted(own)] for own in parts]
+    offsets = np.cumsum([0, *map(len, keys)])
+    flat = np.array([key for own in keys for key in own], np.int64)
+    rows = np.arange(len(matches), dtype=np.int64)
+    found = sort_matches(rows, ends, starts, depths, offsets, flat, ranks, 401)
+    wanted = sorted(
+        range(len(matches)),
+        key=lambda row: (ends[row], starts[row], depths[row], keys[row], ranks[row]),
+    )
+    assert found.tolist() == wanted
+
+
+@pytest.mark.property
+@given(st.lists(PARTS | LONG, max_size=6))
+def test_constituents_are_sorted_by_rank_and_label(matches: list[list[tuple[int, int]]]) -> None:
+    offsets = np.cumsum([0, *map(len, matches)])
+    flat = [part for own in matches for part in own]
+    ranks = np.array([rank for rank, _ in flat], np.int64)
+    labels = np.array([label for _, label in flat], np.int64)
+    label_ranks = np.array([1, 2, 0])
+    keys, in_order = key_parts(offsets, ranks, labels, label_ranks)
+
+    def key(part: tuple[int, int]) -> tuple[int, int]:
+        return part[0], int(label_ranks[part[1]])
+
+    assert in_order == all(own == sorted(own, key=key) for own in matches)
+    sort_parts(offsets, keys, ranks, labels)
+    found = list(zip(ranks.tolist(), labels.tolist(), strict=True))
+    assert found == [part for own in matches for part in sorted(own, key=key)]
