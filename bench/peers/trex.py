@@ -152,7 +152,7 @@ def _fires(name: str, place: int, size: fires.Size) -> Contest:
         made_of="value" if name == "R5" else "events",
         expected=partial(fires.COUNTS[name], size),
         checked=2500,
-        batch=1000 if name == "R1" else 32_768,
+        batch=250 if name == "R1" else 4096,
         cannot=cannot,
     )
 
