@@ -105,6 +105,25 @@ def test_columns_that_there_are_not_are_named(columns: Sequence[str], words: str
         cepheid.restore(snapshot, columns=columns)
 
 
-def test_lists_have_no_columns() -> None:
-    with pytest.raises(EventError, match="columns must go with a table of pandas, polars or Arrow"):
-        PAIRS.detect(EVENTS.to_pylist(), unit="s", columns=["ts"])
+@pytest.mark.parametrize("columns", CHOICES, ids=",".join)
+def test_dictionaries_have_them_as_far_as_there_are(columns: Sequence[str]) -> None:
+    events = [
+        {name: value for name, value in row.items() if value is not None}
+        for row in EVENTS.to_pylist()
+    ]
+    whole = PAIRS.detect(events, unit="s")
+    wanted = [{name: one[name] for name in columns if name in one} for one in whole]
+    assert len(wanted) > 50
+    assert PAIRS.detect(events, unit="s", columns=columns) == wanted
+    engine = PAIRS.engine(unit="s", columns=columns)
+    found = [one for event in events for one in engine.push(event)]
+    key = str
+    assert sorted(found, key=key) == sorted(wanted, key=key)
+    with pytest.raises(EventError, match="columns must be those of composite events; got value"):
+        PAIRS.detect(events, unit="s", columns=["value"])
+
+
+def test_events_have_no_columns() -> None:
+    events = [cepheid.Event("A", 1, 1)]
+    with pytest.raises(EventError, match=r"columns must go with a table .*; got Events"):
+        PAIRS.detect(events, columns=["ts"])

@@ -143,7 +143,7 @@ def pushed(contest: Contest, stream: Stream) -> list[float]:
         }
         for row in range(len(stream))
     ]
-    with contest.rules.engine(unit="us") as engine:
+    with contest.rules.engine(unit="us", columns=selected(contest)) as engine:
         waits = []
         for event in events:
             begin = time.perf_counter()

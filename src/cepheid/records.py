@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -103,8 +103,29 @@ def check_event(event: Event, schema: Schema) -> None:
             )
 
 
-def to_record(event: CompositeEvent, clock: Clock) -> dict[str, Any]:
-    """A composite event as a dictionary."""
+_FIELDS: dict[str, Callable[[CompositeEvent, Clock], Any]] = {
+    "id": lambda event, _: event.id,
+    "type": lambda event, _: event.type,
+    "ts": lambda event, clock: clock.write(event.end),
+    "start": lambda event, clock: clock.write(event.start),
+    "rule": lambda event, _: event.rule,
+    "events": lambda event, clock: list(_constituents(event, clock)),
+}
+
+
+def to_record(
+    event: CompositeEvent, clock: Clock, columns: Sequence[str] | None = None
+) -> dict[str, Any]:
+    """A composite event as a dictionary, with all it has or with some of it."""
+    if columns is not None:
+        found = {}
+        for name in columns:
+            field = _FIELDS.get(name)
+            if field is not None:
+                found[name] = field(event, clock)
+            elif name in event.attributes:
+                found[name] = event.attributes[name]
+        return found
     own: dict[str, Any] = {
         "id": event.id,
         "type": event.type,

@@ -112,19 +112,15 @@ class Rules:
         times need a `unit`; or a list of `Event`s, whose times are microseconds. `until` is a time
         of the same form and lets time go on after the last event; `failures` adds the failure
         events of runs. Large tables are worked on by up to so many `cores`; unless told, those
-        that the process may use. The result does not depend on it. Of a table, only the `columns`
-        that are named are made: ids and the column `events` take most of the time where matches are
-        many.
+        that the process may use. The result does not depend on it. Of tables and dictionaries, only
+        the `columns` that are named are made: `id` and `events` take most of the time where matches
+        are many.
 
         Events may also be a DataFrame of Spark, batch or streaming, or a mapping from types to
         such: then the result is one too, and there are more options; see docs/spark.md.
         """
-        if columns is not None and (is_spark(events) or isinstance(events, Sequence)):
-            raise EventError(
-                f"columns must go with a table of pandas, polars or Arrow; "
-                f"got {type(events).__name__}\n\nhint: leave it out, and choose from the result"
-            )
         if is_spark(events):
+            _refuse(columns, type(events).__name__)
             from cepheid.spark.frames import detect_frame
 
             return detect_frame(self, events, unit=unit, until=until, failures=failures, **options)
@@ -135,7 +131,7 @@ class Rules:
             )
         cores = cores_of(cores)
         if isinstance(events, Sequence) and not isinstance(events, str):
-            return self._detect_list(events, unit, until, failures)
+            return self._detect_list(events, unit, until, failures, columns)
         from cepheid.tables.frames import is_table
 
         if not is_table(events):
@@ -162,15 +158,20 @@ class Rules:
         unit: str | None,
         until: int | datetime | None,
         failures: bool,
+        columns: Sequence[str] | None,
     ) -> list[CompositeEvent] | list[dict[str, Any]]:
         as_events = all(isinstance(event, Event) for event in events)
         clock = Clock.of("us" if as_events and unit is None else unit)
         given = from_records(events, clock, self.schema)
         end = None if until is None else clock.read(until)
         from cepheid.tables.detecting import detect_events
+        from cepheid.tables.writing import check_columns, given_by
 
+        if as_events:
+            _refuse(columns, "Events")
+        check_columns(columns, given_by(self.rules, failures=failures))
         found = detect_events(self.rules, self.schema, given, until=end, failures=failures)
-        return found if as_events else [to_record(event, clock) for event in found]
+        return found if as_events else [to_record(event, clock, columns) for event in found]
 
     def matches(
         self,
@@ -223,8 +224,8 @@ class Rules:
         Integer times are of a `unit`; `failures` adds the failure events of runs; `limits` bound
         what is kept for a rule, `depth_limit` how often composite events may cause each other,
         `late_limit` how many late events are kept, and `cores` how many work on what large tables
-        cause; of their composite events, only the `columns` that are named are made. See
-        docs/engine.md.
+        cause. Of composite events in tables and dictionaries, only the `columns` that are named are
+        made. See docs/engine.md.
 
         >>> rules = load("QUERY AB EVENT SEQ(A x, B y) WITHIN 10 s", language="sase")
         >>> engine = rules.engine(unit="s", delay=2)
@@ -443,6 +444,14 @@ def load(
         _report_nothing(paths, [text for text, _ in texts], report)
     report.fail_on_errors()
     return Rules(tuple(rules), context.schema, tuple(report.warnings))
+
+
+def _refuse(columns: Sequence[str] | None, what: str) -> None:
+    if columns is not None:
+        raise EventError(
+            "columns must go with a table of pandas, polars or Arrow, or with dictionaries; "
+            f"got {what}\n\nhint: leave it out, and choose from the result"
+        )
 
 
 def read_texts(

@@ -349,7 +349,9 @@ class Engine:
             events = self._matcher.composites(told)
             self._counts.add_events(events)
             records = self._kind == RECORDS
-            found = [to_record(event, self._clock) for event in events] if records else events
+            found = events
+            if records:
+                found = [to_record(event, self._clock, self._columns) for event in events]
             self._subscriptions.tell(events, late)
         self._matcher.raise_limit(found)
         return found
