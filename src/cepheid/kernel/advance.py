@@ -142,13 +142,13 @@ from cepheid.kernel.store import (
 from cepheid.kernel.telling import frame_of_gathered, name_of, tell
 from cepheid.kernel.timers import add_timer, drop_timer, is_awaited, wait_for_timers
 from cepheid.kernel.told import hash_of, is_fresh, remember_fresh
-from cepheid.kernel.values import MISSING, Ints
+from cepheid.kernel.values import MISSING
 
 # --- doors -------------------------------------------------------------------
 
 
 @compiled
-def visit(m: Ints, entry: int, row: int, type_: int) -> None:
+def visit(m: int, entry: int, row: int, type_: int) -> None:
     """Show an event (or a pair, which is one) to one place: a start, or branches in a list."""
     entries, line = ints(m, ENTRY), ENTRY_WIDTH * entry
     kind, place, more = entries[line], entries[line + ENTRY_PLACE], entries[line + ENTRY_MORE]
@@ -175,7 +175,7 @@ def visit(m: Ints, entry: int, row: int, type_: int) -> None:
 
 
 @compiled
-def _first_of_key(m: Ints, way: int, column: int, row: int) -> int:
+def _first_of_key(m: int, way: int, column: int, row: int) -> int:
     """The first branch whose key the event has in a column, or -1."""
     place = row * scalar(m, WIDTH) + column
     tag, cell = key_of(int(tags(m, ROW_TAGS)[place]), ints(m, ROW_CELLS)[place])
@@ -186,7 +186,7 @@ def _first_of_key(m: Ints, way: int, column: int, row: int) -> int:
 
 
 @inlined
-def _case_of(m: Ints, state: int, type_: int, number: int, column: int) -> int:
+def _case_of(m: int, state: int, type_: int, number: int, column: int) -> int:
     """What events of a type mean to a state, or -1 when they are outside of its domain.
 
     Where branches were found by a key (the number of the list and the column), the case must be
@@ -206,7 +206,7 @@ def _case_of(m: Ints, state: int, type_: int, number: int, column: int) -> int:
 
 
 @compiled
-def _decide(m: Ints, machine: int, at: int, case: int, row: int) -> bool:
+def _decide(m: int, machine: int, at: int, case: int, row: int) -> bool:
     """Whether an event decides about a branch (or, with -1, a start): it follows the last one, and
     lies in the domain of the state. `TAKEN` are the transitions that it takes then.
     """
@@ -245,7 +245,7 @@ def _decide(m: Ints, machine: int, at: int, case: int, row: int) -> bool:
 
 
 @inlined
-def _follows(m: Ints, at: int, row: int) -> bool:
+def _follows(m: int, at: int, row: int) -> bool:
     """Whether an event follows the last one of a branch in the total order."""
     records = ints(m, BRANCH)
     end, last_end = ints(m, ROW_END)[row], records[at + BRANCH_LAST_END]
@@ -259,7 +259,7 @@ def _follows(m: Ints, at: int, row: int) -> bool:
 
 
 @inlined
-def is_doomed(m: Ints, machine: int, at: int, now: int) -> bool:
+def is_doomed(m: int, machine: int, at: int, now: int) -> bool:
     """Whether a branch is too old to be within the rule's time any more.
 
     What comes from now on ends now or later, but for composite events that are told late. Only
@@ -275,7 +275,7 @@ def is_doomed(m: Ints, machine: int, at: int, now: int) -> bool:
 
 
 @compiled
-def _is_true(m: Ints, machine: int, program: int, reach: int, row: int) -> bool:
+def _is_true(m: int, machine: int, program: int, reach: int, row: int) -> bool:
     """Whether a condition holds; one that speaks of the event alone is computed once for it."""
     detector = DETECTOR_WIDTH * ints(m, MACHINE)[MACHINE_WIDTH * machine + MACHINE_DETECTOR]
     missing = ints(m, DETECTOR)[detector + DETECTOR_MISSING] != 0
@@ -289,7 +289,7 @@ def _is_true(m: Ints, machine: int, program: int, reach: int, row: int) -> bool:
 
 
 @compiled
-def _set_frame(m: Ints, machine: int, at: int, reach: int) -> None:
+def _set_frame(m: int, machine: int, at: int, reach: int) -> None:
     """Let programs speak of the events of a branch: the latest ones, or all."""
     line = MACHINE_WIDTH * machine
     machines, frame = ints(m, MACHINE), ints(m, FRAME_ROW)
@@ -312,7 +312,7 @@ def _set_frame(m: Ints, machine: int, at: int, reach: int) -> None:
 
 
 @compiled
-def follow(m: Ints, machine: int, at: int, row: int, timer: int, time: int) -> None:
+def follow(m: int, machine: int, at: int, row: int, timer: int, time: int) -> None:
     """Follow every transition in `TAKEN` with an event, or (row -1) with a timer.
 
     The branch itself goes on with the last transition that leads on; others are copies of it, in
@@ -397,7 +397,7 @@ def follow(m: Ints, machine: int, at: int, row: int, timer: int, time: int) -> N
 
 
 @inlined
-def is_too_long(m: Ints, machine: int, start: int, end: int) -> bool:
+def is_too_long(m: int, machine: int, start: int, end: int) -> bool:
     """Whether a match with such an interval is good for nothing."""
     detector = DETECTOR_WIDTH * ints(m, MACHINE)[MACHINE_WIDTH * machine + MACHINE_DETECTOR]
     within = ints(m, DETECTOR)[detector + DETECTOR_WITHIN]
@@ -405,7 +405,7 @@ def is_too_long(m: Ints, machine: int, start: int, end: int) -> bool:
 
 
 @compiled
-def _grown(m: Ints, node: int, row: int, target: int) -> int:
+def _grown(m: int, node: int, row: int, target: int) -> int:
     """A chain (which is used up) with one event more; a pair brings all its own, a timer none."""
     if row < 0:
         return node
@@ -416,7 +416,7 @@ def _grown(m: Ints, node: int, row: int, target: int) -> int:
 
 
 @compiled
-def _copied(m: Ints, machine: int, at: int) -> int:
+def _copied(m: int, machine: int, at: int) -> int:
     """A branch with the timers and registers of another one, in no list."""
     to = new_branch(m, machine)
     if at >= 0:
@@ -428,7 +428,7 @@ def _copied(m: Ints, machine: int, at: int) -> int:
 
 
 @compiled
-def _bind_pair(m: Ints, machine: int, at: int, node: int) -> None:
+def _bind_pair(m: int, machine: int, at: int, node: int) -> None:
     """Note the latest events under the labels that filters speak of, when a pair was taken."""
     append(m, PAIR_USER, at)
     line = MACHINE_WIDTH * machine
@@ -440,7 +440,7 @@ def _bind_pair(m: Ints, machine: int, at: int, node: int) -> None:
 
 
 @compiled
-def _set_timers(m: Ints, at: int, state: int) -> None:
+def _set_timers(m: int, at: int, state: int) -> None:
     """Let the timers run that a state sets; a fixed time in the past never comes."""
     states, sets = ints(m, STATE), ints(m, TIMER_SET)
     line = STATE_WIDTH * state
@@ -454,7 +454,7 @@ def _set_timers(m: Ints, at: int, state: int) -> None:
 
 
 @compiled
-def _is_double(m: Ints, at: int) -> bool:
+def _is_double(m: int, at: int) -> bool:
     """Whether a twin is in the same state with the same events and timers; one of them is enough.
 
     Without this, an event that fits two transitions doubles the branches each time.
@@ -475,7 +475,7 @@ def _is_double(m: Ints, at: int) -> bool:
 
 
 @compiled
-def take_timer(m: Ints, at: int, now: int) -> tuple[int, int]:
+def take_timer(m: int, at: int, now: int) -> tuple[int, int]:
     """The first timer that is due and for which a branch waits, and its time.
 
     `TAKEN` are the transitions that it takes.

@@ -51,7 +51,7 @@ from cepheid.kernel.detector_slots import (
 from cepheid.kernel.memory import ints, resize, size, tags
 from cepheid.kernel.store import ROW_CELLS, ROW_TAGS, WIDTH, scalar
 from cepheid.kernel.timers import leave_heap
-from cepheid.kernel.values import DOUBLE, INT, MISSING, Ints, as_float
+from cepheid.kernel.values import DOUBLE, INT, MISSING, as_float
 
 NONE, UNLINKED, FIRST = -1, -1, -2
 """No branch; the link to the branch before: in no list, or (and below) the head of one."""
@@ -71,7 +71,7 @@ def key_of(tag: int, cell: int) -> tuple[int, int]:
 
 
 @compiled
-def new_branch(m: Ints, machine: int) -> int:
+def new_branch(m: int, machine: int) -> int:
     """Room for a branch that is in no list and has neither timers nor events."""
     line = ints(m, MACHINE)[MACHINE_WIDTH * machine : MACHINE_WIDTH * (machine + 1)]
     free = ints(m, BRANCH_FREE)
@@ -94,7 +94,7 @@ def new_branch(m: Ints, machine: int) -> int:
 
 
 @compiled
-def free_branch(m: Ints, at: int) -> None:
+def free_branch(m: int, at: int) -> None:
     """Forget a branch; what it was made of must have been released."""
     records = ints(m, BRANCH)
     machine = records[at + BRANCH_MACHINE]
@@ -111,7 +111,7 @@ def free_branch(m: Ints, at: int) -> None:
 
 
 @inlined
-def lists_at(m: Ints, machine: int) -> int:
+def lists_at(m: int, machine: int) -> int:
     """Where in a branch the links of its lists begin."""
     return int(ints(m, MACHINE)[MACHINE_WIDTH * machine + MACHINE_LISTS_AT])
 
@@ -120,7 +120,7 @@ def lists_at(m: Ints, machine: int) -> int:
 
 
 @compiled
-def relink(m: Ints, at: int, before: int, state: int) -> None:
+def relink(m: int, at: int, before: int, state: int) -> None:
     """Put a branch into the lists of its new state; before (or -1) is the state it was in."""
     states = ints(m, STATE)
     wanted = states[STATE_WIDTH * state + STATE_WAYS]
@@ -141,7 +141,7 @@ def relink(m: Ints, at: int, before: int, state: int) -> None:
 
 
 @compiled
-def link(m: Ints, at: int, number: int, state: int) -> None:
+def link(m: int, at: int, number: int, state: int) -> None:
     """Put a branch into its state's list (number 0) or into the list of a key."""
     records = ints(m, BRANCH)
     machine = records[at + BRANCH_MACHINE]
@@ -162,7 +162,7 @@ def link(m: Ints, at: int, number: int, state: int) -> None:
 
 
 @compiled
-def unlink(m: Ints, at: int, number: int) -> None:
+def unlink(m: int, at: int, number: int) -> None:
     """Take a branch out of a list, if it is in it."""
     records = ints(m, BRANCH)
     links = lists_at(m, records[at + BRANCH_MACHINE]) + 2 * number
@@ -184,7 +184,7 @@ def unlink(m: Ints, at: int, number: int) -> None:
 
 
 @compiled
-def join_order(m: Ints, at: int, before: int) -> None:
+def join_order(m: int, at: int, before: int) -> None:
     """Put a branch into the order of its machine, before another one or (-1) at the end."""
     records, ends = ints(m, BRANCH), ints(m, ORDER_ENDS)
     machine = records[at + BRANCH_MACHINE]
@@ -203,7 +203,7 @@ def join_order(m: Ints, at: int, before: int) -> None:
 
 
 @compiled
-def _leave_order(m: Ints, at: int) -> None:
+def _leave_order(m: int, at: int) -> None:
     records, ends = ints(m, BRANCH), ints(m, ORDER_ENDS)
     machine = records[at + BRANCH_MACHINE]
     links = lists_at(m, machine)
@@ -229,7 +229,7 @@ def _home(way: int, tag: int, cell: int, mask: int) -> int:
 
 
 @inlined
-def find_key(m: Ints, way: int, tag: int, cell: int) -> int:
+def find_key(m: int, way: int, tag: int, cell: int) -> int:
     """The place of a key in the slot, or the empty place where it belongs."""
     keys, mask = ints(m, KEY), size(m, KEY) // KEY_WIDTH - 1
     slot = _home(way, tag, cell, mask)
@@ -245,7 +245,7 @@ def find_key(m: Ints, way: int, tag: int, cell: int) -> int:
 
 
 @compiled
-def _slot_of_branch(m: Ints, at: int, machine: int, number: int) -> int:
+def _slot_of_branch(m: int, at: int, machine: int, number: int) -> int:
     """The place of a branch's key; -1 when the value is missing, which equals nothing."""
     way = ints(m, MACHINE)[MACHINE_WIDTH * machine + MACHINE_WAYS] + number - 1
     line, registers = ints(m, WAY)[WAY_WIDTH * way :], ints(m, MACHINE)[MACHINE_WIDTH * machine :]
@@ -270,7 +270,7 @@ def _slot_of_branch(m: Ints, at: int, machine: int, number: int) -> int:
 
 
 @compiled
-def rebuild_keys(m: Ints) -> None:
+def rebuild_keys(m: int) -> None:
     """Forget keys without branches, and give the others room enough."""
     count = size(m, KEY)
     resize(m, KEY_OTHER, count)

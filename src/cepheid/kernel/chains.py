@@ -30,7 +30,6 @@ from cepheid.kernel.detector_slots import (
     STATE_WIDTH,
 )
 from cepheid.kernel.memory import ints, resize, set_size, size
-from cepheid.kernel.values import Ints
 
 NONE = -1
 
@@ -60,14 +59,14 @@ def mixed(value: int) -> int:
 
 
 @inlined
-def hold(m: Ints, node: int) -> None:
+def hold(m: int, node: int) -> None:
     """Say that somebody more uses a node."""
     if node >= 0:
         ints(m, NODE)[NODE_WIDTH * node + NODE_USERS] += 1
 
 
 @compiled
-def extended(m: Ints, node: int, row: int, state: int) -> int:
+def extended(m: int, node: int, row: int, state: int) -> int:
     """A chain with one event more, in place of the chain, which is used up."""
     passing = ints(m, PASSING)
     if row == passing[SELF_ROW]:
@@ -91,7 +90,7 @@ def extended(m: Ints, node: int, row: int, state: int) -> int:
 
 
 @compiled
-def release(m: Ints, node: int) -> None:
+def release(m: int, node: int) -> None:
     """Say that somebody less uses a node; what nobody uses is free, with what came before it."""
     nodes, counters, passing = ints(m, NODE), ints(m, COUNTERS), ints(m, PASSING)
     while node >= 0:
@@ -113,14 +112,14 @@ def release(m: Ints, node: int) -> None:
 
 
 @inlined
-def begin_gathering(m: Ints) -> None:
+def begin_gathering(m: int) -> None:
     """Nothing is gathered yet."""
     set_size(m, GATHERED_ROW, 0)
     set_size(m, GATHERED_STATE, 0)
 
 
 @compiled
-def gather(m: Ints, node: int) -> None:
+def gather(m: int, node: int) -> None:
     """Add the events of a chain to what is gathered, in the order in which they were taken."""
     nodes, length, walked = ints(m, NODE), 0, node
     while walked >= 0:
@@ -141,7 +140,7 @@ def gather(m: Ints, node: int) -> None:
 
 
 @compiled
-def chained(m: Ints, node: int, side: int) -> int:
+def chained(m: int, node: int, side: int) -> int:
     """A chain (which is used up) with the events of another one after its own."""
     begin_gathering(m)
     gather(m, side)
@@ -151,7 +150,7 @@ def chained(m: Ints, node: int, side: int) -> int:
 
 
 @compiled
-def latest(m: Ints, node: int, position: int) -> int:
+def latest(m: int, node: int, position: int) -> int:
     """The newest event of a chain under a label, or -1."""
     nodes, states = ints(m, NODE), ints(m, STATE)
     while node >= 0:

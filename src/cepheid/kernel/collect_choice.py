@@ -51,7 +51,7 @@ def is_free(
 
 
 @inlined
-def first_after(m: Ints, list_: int, after: int, floor: int) -> int:
+def first_after(m: int, list_: int, after: int, floor: int) -> int:
     """Where in a list events may begin to start after a time and end no earlier than another."""
     lists, entries = ints(m, LIST), ints(m, ENTRY)
     low, high = lists[list_ + LIST_HEAD] // ENTRY_WIDTH, lists[list_ + LIST_TAIL] // ENTRY_WIDTH
@@ -70,7 +70,7 @@ def first_after(m: Ints, list_: int, after: int, floor: int) -> int:
 
 
 @compiled
-def take(m: Ints, base: int, list_: int, after: int, forced: bool, trail: int, fresh: bool) -> int:
+def take(m: int, base: int, list_: int, after: int, forced: bool, trail: int, fresh: bool) -> int:
     """The oldest events; neighbours suffice unless constraints share a type."""
     leaves = ints(m, LEAF)
     count, shared = int(leaves[base + LEAF_COUNT]), leaves[base + LEAF_SHARED] != 0
@@ -99,7 +99,7 @@ def take(m: Ints, base: int, list_: int, after: int, forced: bool, trail: int, f
 
 
 @inlined
-def _ends_with_new(m: Ints, list_: int, after: int) -> bool:
+def _ends_with_new(m: int, list_: int, after: int) -> bool:
     """Whether the new event is in a list, where it is the last one, and starts after a time."""
     lists, entries = ints(m, LIST), ints(m, ENTRY)
     at = lists[list_ + LIST_TAIL] - ENTRY_WIDTH
@@ -112,7 +112,7 @@ def _ends_with_new(m: Ints, list_: int, after: int) -> bool:
 
 @compiled
 def _fill(
-    m: Ints, trail: int, place: int, count: int, at: int, end: int, after: int, shared: bool
+    m: int, trail: int, place: int, count: int, at: int, end: int, after: int, shared: bool
 ) -> bool:
     """Let the places of a candidate from one on be the next free events."""
     entries, places, used = ints(m, ENTRY), ints(m, TRAIL), tags(m, USED)
@@ -130,7 +130,7 @@ def _fill(
 
 
 @compiled
-def _fill_back(m: Ints, list_: int, trail: int, place: int, at: int, after: int) -> bool:
+def _fill_back(m: int, list_: int, trail: int, place: int, at: int, after: int) -> bool:
     """Let the places of a candidate before one be the free events before the new one."""
     entries, places, used = ints(m, ENTRY), ints(m, TRAIL), tags(m, USED)
     search, head = ints(m, SEARCH), ints(m, LIST)[list_ + LIST_HEAD]
@@ -149,7 +149,7 @@ def _fill_back(m: Ints, list_: int, trail: int, place: int, at: int, after: int)
 
 
 @compiled
-def pick(m: Ints, base: int, list_: int, after: int, forced: bool, trail: int) -> int:
+def pick(m: int, base: int, list_: int, after: int, forced: bool, trail: int) -> int:
     """The i-th event of the window, from the front or from the back."""
     leaves, search, used = ints(m, LEAF), ints(m, SEARCH), tags(m, USED)
     none = NO_OTHER if leaves[base + LEAF_SHARED] != 0 else HOPELESS
@@ -170,7 +170,7 @@ def pick(m: Ints, base: int, list_: int, after: int, forced: bool, trail: int) -
 
 
 @inlined
-def _counted(m: Ints, list_: int, index: int) -> int:
+def _counted(m: int, list_: int, index: int) -> int:
     """Where the i-th event of the window is, from 1 on or from -1 backwards; -1 if nowhere."""
     entries, used, search = ints(m, ENTRY), tags(m, USED), ints(m, SEARCH)
     head, tail = ints(m, LIST)[list_ + LIST_HEAD], ints(m, LIST)[list_ + LIST_TAIL]

@@ -84,7 +84,6 @@ from cepheid.kernel.collect_sums import accumulate
 from cepheid.kernel.compiled import compiled, inlined
 from cepheid.kernel.memory import ints, tags
 from cepheid.kernel.store import ROW_END, ROW_START
-from cepheid.kernel.values import Ints
 
 TRY_LIMIT = 100_000
 """How many assignments are tried for one event. The oracle counts those without the event too."""
@@ -93,7 +92,7 @@ STEP_LIMIT = 20_000_000
 
 
 @compiled
-def search(m: Ints, plan: int) -> int:
+def search(m: int, plan: int) -> int:
     """Find the first assignment that contains the new event and fits; `TRAIL` holds it."""
     steps, frames = ints(m, STEP), ints(m, FRAME)
     marks, absents, search_ = ints(m, MARK), ints(m, ABSENT), ints(m, SEARCH)
@@ -182,7 +181,7 @@ def search(m: Ints, plan: int) -> int:
 
 
 @inlined
-def _use(m: Ints, trail: int, taken: int, new: int) -> bool:
+def _use(m: int, trail: int, taken: int, new: int) -> bool:
     """Mark events as used; whether the newest of them is the new one."""
     entries, places, used = ints(m, ENTRY), ints(m, TRAIL), tags(m, USED)
     for at in range(trail, trail + taken):
@@ -191,7 +190,7 @@ def _use(m: Ints, trail: int, taken: int, new: int) -> bool:
 
 
 @inlined
-def _clear(m: Ints, begin: int, end: int) -> None:
+def _clear(m: int, begin: int, end: int) -> None:
     """Events that were used up to now are free again."""
     entries, places, used = ints(m, ENTRY), ints(m, TRAIL), tags(m, USED)
     for at in range(begin, end):
@@ -199,7 +198,7 @@ def _clear(m: Ints, begin: int, end: int) -> None:
 
 
 @inlined
-def _latest_end(m: Ints, begin: int, end: int, otherwise: int) -> int:
+def _latest_end(m: int, begin: int, end: int, otherwise: int) -> int:
     """The latest end of a part of the trail; of nothing, another time."""
     entries, places, ends = ints(m, ENTRY), ints(m, TRAIL), ints(m, ROW_END)
     if begin == end:
@@ -214,7 +213,7 @@ def _latest_end(m: Ints, begin: int, end: int, otherwise: int) -> int:
 
 
 @inlined
-def _choose(m: Ints, leaf: int, after: int, forced: bool, trail: int, fresh: bool) -> int:
+def _choose(m: int, leaf: int, after: int, forced: bool, trail: int, fresh: bool) -> int:
     """Put the first (or the next) candidate of a constraint on the trail; how many events it has.
 
     Where it is forced, candidates without the new event are left out.
@@ -233,7 +232,7 @@ def _choose(m: Ints, leaf: int, after: int, forced: bool, trail: int, fresh: boo
 
 
 @compiled
-def _jump_back(m: Ints, depth: int, step: int, forced: bool, hopeless: bool) -> int:
+def _jump_back(m: int, depth: int, step: int, forced: bool, hopeless: bool) -> int:
     """Leave out choices that cannot help a constraint that no event is left for.
 
     These are the ones after its mark was set. If there are no candidates after later times either,
@@ -256,7 +255,7 @@ def _jump_back(m: Ints, depth: int, step: int, forced: bool, hopeless: bool) -> 
 
 
 @inlined
-def _can_take_new(m: Ints, step: int) -> bool:
+def _can_take_new(m: int, step: int) -> bool:
     """Whether the constraint of a step may take the new event."""
     steps, search_ = ints(m, STEP), ints(m, SEARCH)
     bit = np.int64(1) << np.int64(steps[step + STEP_FIRST] & 63)
@@ -264,7 +263,7 @@ def _can_take_new(m: Ints, step: int) -> bool:
 
 
 @inlined
-def _gets_later(m: Ints, step: int) -> bool:
+def _gets_later(m: int, step: int) -> bool:
     """Whether the candidates of a step end ever later."""
     leaves, search_ = ints(m, LEAF), ints(m, SEARCH)
     base = LEAF_WIDTH * (search_[FIRST_LEAF] + ints(m, STEP)[step + STEP_FIRST])
@@ -276,7 +275,7 @@ def _gets_later(m: Ints, step: int) -> bool:
 
 
 @compiled
-def _fits(m: Ints, plan: int, trail: int, absent: int) -> bool:
+def _fits(m: int, plan: int, trail: int, absent: int) -> bool:
     """Whether the whole match lies in its window and nothing is there that must not be."""
     plans, entries, places = ints(m, PLAN), ints(m, ENTRY), ints(m, TRAIL)
     starts, ends = ints(m, ROW_START), ints(m, ROW_END)
@@ -299,7 +298,7 @@ def _fits(m: Ints, plan: int, trail: int, absent: int) -> bool:
 
 
 @compiled
-def _occurs(m: Ints, list_: int, after: int, until: int) -> bool:
+def _occurs(m: int, list_: int, after: int, until: int) -> bool:
     """Whether an event that is not used lies between two times."""
     lists, entries, ends = ints(m, LIST), ints(m, ENTRY), ints(m, ROW_END)
     used, at = tags(m, USED), lists[list_ + LIST_TAIL] - ENTRY_WIDTH
@@ -313,7 +312,7 @@ def _occurs(m: Ints, list_: int, after: int, until: int) -> bool:
 
 
 @compiled
-def floor_of(m: Ints, plan: int, first_list: int, start: int) -> int:
+def floor_of(m: int, plan: int, first_list: int, start: int) -> int:
     """The earliest end that events of a match may have, given what must be absent in any case.
 
     Something that must be absent lies between every event that ends before it starts, and the new

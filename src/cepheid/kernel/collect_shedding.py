@@ -42,7 +42,7 @@ from cepheid.kernel.values import Ints
 
 
 @compiled
-def held_by_parts(m: Ints, plan: int, now: int) -> tuple[Marks, Ints]:
+def held_by_parts(m: int, plan: int, now: int) -> tuple[Marks, Ints]:
     """The rows that a plan needs, and the first one of each partition that has begun.
 
     Events that forbid are kept, but begin nothing.
@@ -66,7 +66,7 @@ def held_by_parts(m: Ints, plan: int, now: int) -> tuple[Marks, Ints]:
 
 
 @inlined
-def _window(m: Ints, part: int, now: int) -> tuple[int, int, int]:
+def _window(m: int, part: int, now: int) -> tuple[int, int, int]:
     """What a partition needs: from which start and number on; and when the next event may end."""
     plans, parts, place = ints(m, PLAN), ints(m, PART), PART_WIDTH * part
     plan = PLAN_WIDTH * parts[place]
@@ -80,7 +80,7 @@ def _window(m: Ints, part: int, now: int) -> tuple[int, int, int]:
 
 
 @compiled
-def _mark(m: Ints, list_: int, gone: int, number: int, held: Marks) -> tuple[int, int]:
+def _mark(m: int, list_: int, gone: int, number: int, held: Marks) -> tuple[int, int]:
     """Mark the rows of a list that are needed; the first of them, and the earliest end."""
     lists, entries, base = ints(m, LIST), ints(m, ENTRY), LIST_WIDTH * list_
     first, earliest = len(held), -LEAST
@@ -94,7 +94,7 @@ def _mark(m: Ints, list_: int, gone: int, number: int, held: Marks) -> tuple[int
 
 
 @compiled
-def drop_from_parts(m: Ints, plan: int, dropped: Marks, whole: bool) -> None:
+def drop_from_parts(m: int, plan: int, dropped: Marks, whole: bool) -> None:
     """Take rows out of all lists of a plan; with `whole`, all that is in a partition with them."""
     parts, lists = ints(m, PART), ints(m, PLAN)[PLAN_WIDTH * plan + PLAN_LISTS]
     for part in range(size(m, PART) // PART_WIDTH):
@@ -107,7 +107,7 @@ def drop_from_parts(m: Ints, plan: int, dropped: Marks, whole: bool) -> None:
 
 
 @compiled
-def _holds(m: Ints, first: int, lists: int, dropped: Marks) -> bool:
+def _holds(m: int, first: int, lists: int, dropped: Marks) -> bool:
     """Whether any of some lists holds a row that is dropped."""
     entries = ints(m, ENTRY)
     for list_ in range(LIST_WIDTH * first, LIST_WIDTH * (first + lists), LIST_WIDTH):
@@ -119,7 +119,7 @@ def _holds(m: Ints, first: int, lists: int, dropped: Marks) -> bool:
 
 
 @compiled
-def _take_rows_out(m: Ints, list_: int, dropped: Marks, everything: bool) -> None:
+def _take_rows_out(m: int, list_: int, dropped: Marks, everything: bool) -> None:
     entries, base = ints(m, ENTRY), LIST_WIDTH * list_
     head, tail = ints(m, LIST)[base + LIST_HEAD], ints(m, LIST)[base + LIST_TAIL]
     for at in range(head, tail, ENTRY_WIDTH):

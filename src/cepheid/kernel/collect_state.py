@@ -60,7 +60,7 @@ from cepheid.kernel.collect_slots import (
     WANTED_KEY,
 )
 from cepheid.kernel.compiled import compiled, inlined
-from cepheid.kernel.memory import append, grow, ints, set_size, size, tags
+from cepheid.kernel.memory import append, exchange, grow, ints, set_size, size, tags
 from cepheid.kernel.store import MOVED, ROW_CELLS, ROW_END, ROW_TAGS, WIDTH, keep, scalar
 from cepheid.kernel.values import DOUBLE, INT, MISSING, Ints, as_float
 
@@ -93,7 +93,7 @@ def key_of(tag: int, cell: int) -> tuple[int, int]:
 
 
 @compiled
-def read_key(m: Ints, listener: int, row: int) -> bool:
+def read_key(m: int, listener: int, row: int) -> bool:
     """Write the key of an event into `WANTED_KEY`; False when it belongs to no partition."""
     keys, listeners = ints(m, KEY), ints(m, LISTENER)
     set_size(m, WANTED_KEY, 0)
@@ -122,7 +122,7 @@ def _hashed(plan: int, words: Ints, begin: int, end: int) -> int:
 
 
 @compiled
-def find_part(m: Ints, plan: int) -> int:
+def find_part(m: int, plan: int) -> int:
     """The partition of a plan under the wanted key, or -1."""
     index, parts, known = ints(m, PART_INDEX), ints(m, PART), ints(m, PART_KEY)
     wanted, words = ints(m, WANTED_KEY), size(m, WANTED_KEY)
@@ -141,7 +141,7 @@ def find_part(m: Ints, plan: int) -> int:
 
 
 @compiled
-def new_part(m: Ints, plan: int) -> int:
+def new_part(m: int, plan: int) -> int:
     """A partition of a plan under the wanted key, with empty lists."""
     part = size(m, PART) // PART_WIDTH
     append(m, PART, plan)
@@ -161,7 +161,7 @@ def new_part(m: Ints, plan: int) -> int:
 
 
 @inlined
-def _put_place(m: Ints, part: int) -> None:
+def _put_place(m: int, part: int) -> None:
     index, parts = ints(m, PART_INDEX), ints(m, PART)
     plan, at = parts[PART_WIDTH * part], parts[PART_WIDTH * part + PART_KEYS]
     mask = size(m, PART_INDEX) - 1
@@ -173,7 +173,7 @@ def _put_place(m: Ints, part: int) -> None:
 
 
 @compiled
-def _find_places(m: Ints) -> None:
+def _find_places(m: int) -> None:
     """Find places for all partitions anew, with room for as many again; a free place is 0."""
     count, room = size(m, PART) // PART_WIDTH, 64
     while room < 4 * count:
@@ -189,7 +189,7 @@ def _find_places(m: Ints) -> None:
 
 
 @compiled
-def add_entry(m: Ints, list_: int, row: int, number: int, start: int, end: int) -> None:
+def add_entry(m: int, list_: int, row: int, number: int, start: int, end: int) -> None:
     """Put an event at the end of a list."""
     lists = ints(m, LIST)
     base = LIST_WIDTH * list_
@@ -206,7 +206,7 @@ def add_entry(m: Ints, list_: int, row: int, number: int, start: int, end: int) 
 
 
 @compiled
-def _make_room(m: Ints, base: int) -> None:
+def _make_room(m: int, base: int) -> None:
     """Pack a list where it lies, or in a piece of twice the room at the end of the entries."""
     lists = ints(m, LIST)
     live, to = lists[base + LIST_LIVE], lists[base + LIST_BEGIN]
@@ -236,7 +236,7 @@ def pack(entries: Ints, others: Ints, at: int, tail: int, to: int) -> int:
 
 
 @inlined
-def trim(m: Ints, list_: int, gone: int, first: int) -> None:
+def trim(m: int, list_: int, gone: int, first: int) -> None:
     """Drop holes and what is in no window any more from the front of a list."""
     lists, entries, base = ints(m, LIST), ints(m, ENTRY), LIST_WIDTH * list_
     at, tail = lists[base + LIST_HEAD], lists[base + LIST_TAIL]
@@ -250,7 +250,7 @@ def trim(m: Ints, list_: int, gone: int, first: int) -> None:
 
 
 @inlined
-def take_out(m: Ints, list_: int, at: int) -> None:
+def take_out(m: int, list_: int, at: int) -> None:
     """Leave a hole where an entry was; the ends of a list are never holes for long."""
     lists, entries, base = ints(m, LIST), ints(m, ENTRY), LIST_WIDTH * list_
     entries[at] = HOLE
@@ -264,7 +264,7 @@ def take_out(m: Ints, list_: int, at: int) -> None:
 
 
 @compiled
-def place_of(m: Ints, base: int, number: int) -> int:
+def place_of(m: int, base: int, number: int) -> int:
     """Where in a list the first event of at least a number is."""
     lists, entries = ints(m, LIST), ints(m, ENTRY)
     low, high = lists[base + LIST_HEAD] // ENTRY_WIDTH, lists[base + LIST_TAIL] // ENTRY_WIDTH
@@ -278,7 +278,7 @@ def place_of(m: Ints, base: int, number: int) -> int:
 
 
 @compiled
-def take_number_out(m: Ints, list_: int, number: int) -> None:
+def take_number_out(m: int, list_: int, number: int) -> None:
     """Take an event out of a list, if it is there."""
     lists, entries, base = ints(m, LIST), ints(m, ENTRY), LIST_WIDTH * list_
     at = place_of(m, base, number)
@@ -288,7 +288,7 @@ def take_number_out(m: Ints, list_: int, number: int) -> None:
 
 
 @compiled
-def earliest_end(m: Ints, part: int) -> int:
+def earliest_end(m: int, part: int) -> int:
     """The earliest end of a free event; without slack, events come in the order of their ends."""
     parts, lists, entries = ints(m, PART), ints(m, LIST), ints(m, ENTRY)
     first = parts[PART_WIDTH * part + PART_LISTS]
@@ -307,7 +307,7 @@ def earliest_end(m: Ints, part: int) -> int:
 
 
 @compiled
-def mark_collections(m: Ints, now: int) -> None:
+def mark_collections(m: int, now: int) -> None:
     """Drop what no match can need any more, and say which rows are needed."""
     parts, plans = ints(m, PART), ints(m, PLAN)
     for part in range(size(m, PART) // PART_WIDTH):
@@ -332,7 +332,7 @@ def mark_collections(m: Ints, now: int) -> None:
 
 
 @compiled
-def _keep_some(m: Ints, list_: int, gone: int, first: int) -> int:
+def _keep_some(m: int, list_: int, gone: int, first: int) -> int:
     """Make holes of what is in no window any more, and keep the rest; its earliest end."""
     lists, entries, base = ints(m, LIST), ints(m, ENTRY), LIST_WIDTH * list_
     earliest = -LEAST
@@ -350,7 +350,7 @@ def _keep_some(m: Ints, list_: int, gone: int, first: int) -> int:
 
 
 @compiled
-def move_collections(m: Ints) -> None:
+def move_collections(m: int) -> None:
     """Pack all lists one after the other, with the new numbers of rows; empty partitions go."""
     parts, plans, keys = ints(m, PART), ints(m, PLAN), ints(m, PART_KEY)
     to, to_key, to_list = 0, 0, 0
@@ -372,18 +372,14 @@ def move_collections(m: Ints) -> None:
     set_size(m, PART, to)
     set_size(m, PART_KEY, to_key)
     set_size(m, LIST, LIST_WIDTH * to_list)
-    for word in range(3):
-        m[3 * ENTRY + word], m[3 * OTHER_ENTRY + word] = (
-            m[3 * OTHER_ENTRY + word],
-            m[3 * ENTRY + word],
-        )
+    exchange(m, ENTRY, OTHER_ENTRY)
     set_size(m, OTHER_ENTRY, 0)
     set_size(m, CACHE, 0)
     _find_places(m)
 
 
 @inlined
-def _is_empty(m: Ints, first: int, lists: int) -> bool:
+def _is_empty(m: int, first: int, lists: int) -> bool:
     live = 0
     for list_ in range(first, first + lists):
         live += ints(m, LIST)[LIST_WIDTH * list_ + LIST_LIVE]
@@ -391,7 +387,7 @@ def _is_empty(m: Ints, first: int, lists: int) -> bool:
 
 
 @compiled
-def _move_list(m: Ints, source: int, target: int) -> None:
+def _move_list(m: int, source: int, target: int) -> None:
     lists, begin = ints(m, LIST), size(m, OTHER_ENTRY)
     live = lists[LIST_WIDTH * source + LIST_LIVE]
     # Some room to grow: a list that takes and gives should not have to move again soon.

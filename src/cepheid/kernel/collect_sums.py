@@ -70,7 +70,7 @@ from cepheid.kernel.sums import (
     begin_sum,
     end_sum,
 )
-from cepheid.kernel.values import DOUBLE, MISSING, Ints, as_cell, as_float, related
+from cepheid.kernel.values import DOUBLE, MISSING, as_cell, as_float, related
 
 _FOUND, _INTS, _CARRY, _LEAST_INT, _PARTS, _WORDS = 0, 1, 3, 4, 6, 7
 _LEAST, _FIRST_PART = 0, 2
@@ -79,7 +79,7 @@ _LEAST, _FIRST_PART = 0, 2
 
 @compiled
 def accumulate(
-    m: Ints, leaf: int, base: int, list_: int, after: int, forced: bool, trail: int
+    m: int, leaf: int, base: int, list_: int, after: int, forced: bool, trail: int
 ) -> int:
     """The oldest events, as soon as a function over them satisfies the bound."""
     search, entries, shared = (
@@ -111,7 +111,7 @@ def accumulate(
 
 
 @inlined
-def _first_free(m: Ints, list_: int, after: int, shared: bool) -> int:
+def _first_free(m: int, list_: int, after: int, shared: bool) -> int:
     """The oldest event that may be taken; the end of the list if there is none."""
     entries, used, search = ints(m, ENTRY), tags(m, USED), ints(m, SEARCH)
     at, tail = first_after(m, list_, after, plain(LEAST)), ints(m, LIST)[list_ + LIST_TAIL]
@@ -122,9 +122,7 @@ def _first_free(m: Ints, list_: int, after: int, shared: bool) -> int:
 
 
 @compiled
-def _go_on(
-    m: Ints, base: int, at: int, tail: int, after: int, shared: bool
-) -> tuple[int, int, int]:
+def _go_on(m: int, base: int, at: int, tail: int, after: int, shared: bool) -> tuple[int, int, int]:
     """Add events to the running sum until it is enough.
 
     The result is where it is enough (-1 is nowhere), the last number added, the earliest start.
@@ -158,7 +156,7 @@ def _go_on(
 
 
 @inlined
-def _sum_so_far(m: Ints, function: int) -> tuple[int, int]:
+def _sum_so_far(m: int, function: int) -> tuple[int, int]:
     """The aggregate so far; its parts are set aside, because the end of a sum uses them up."""
     parts, aside = floats(m, SUM_PARTS), floats(m, SET_ASIDE)
     count = ints(m, SUM_STATE)[_PARTS]
@@ -171,7 +169,7 @@ def _sum_so_far(m: Ints, function: int) -> tuple[int, int]:
 
 
 @compiled
-def _fill_up(m: Ints, at: int, held: int, after: int, shared: bool, trail: int) -> int:
+def _fill_up(m: int, at: int, held: int, after: int, shared: bool, trail: int) -> int:
     """Put all free events from one place to another on the trail."""
     entries, used, search = ints(m, ENTRY), tags(m, USED), ints(m, SEARCH)
     grow(m, TRAIL, trail + (held - at) // ENTRY_WIDTH + 1, 8)
@@ -188,7 +186,7 @@ def _fill_up(m: Ints, at: int, held: int, after: int, shared: bool, trail: int) 
 
 
 @inlined
-def _is_known_to_fail(m: Ints, leaf: int, after: int, forced: bool) -> bool:
+def _is_known_to_fail(m: int, leaf: int, after: int, forced: bool) -> bool:
     """Whether it has failed in this search after a time that leaves the same events."""
     failed, place = ints(m, FAILED), FAILED_WIDTH * leaf
     return bool(
@@ -199,7 +197,7 @@ def _is_known_to_fail(m: Ints, leaf: int, after: int, forced: bool) -> bool:
 
 
 @inlined
-def _remember_failure(m: Ints, leaf: int, after: int, earliest: int, forced: bool) -> None:
+def _remember_failure(m: int, leaf: int, after: int, earliest: int, forced: bool) -> None:
     """Until another of these events starts, it fails the same way after later times."""
     failed, place = ints(m, FAILED), FAILED_WIDTH * leaf
     failed[place + FAILED_STAMP], failed[place + FAILED_FORCED] = ints(m, SEARCH)[STAMP], forced
@@ -207,7 +205,7 @@ def _remember_failure(m: Ints, leaf: int, after: int, earliest: int, forced: boo
 
 
 @inlined
-def _can_only_rise(m: Ints, base: int) -> bool:
+def _can_only_rise(m: int, base: int) -> bool:
     """Whether every event that was added has brought the aggregate closer to its bound."""
     state, parts, leaves = ints(m, SUM_STATE), floats(m, SUM_PARTS), ints(m, LEAF)
     if leaves[base + LEAF_RISES] == 0 or leaves[base + LEAF_FUNCTION] != SUM:
@@ -221,7 +219,7 @@ def _can_only_rise(m: Ints, base: int) -> bool:
 
 @compiled
 def _held(
-    m: Ints, leaf: int, base: int, list_: int, first: int, tail: int, after: int
+    m: int, leaf: int, base: int, list_: int, first: int, tail: int, after: int
 ) -> tuple[int, int]:
     """Where the aggregate is enough (-1 is nowhere), and the earliest start of its events."""
     cache, number = _cache(m, list_), ints(m, ENTRY)[first + ENTRY_NUMBER]
@@ -251,7 +249,7 @@ def _held(
 
 
 @inlined
-def _cache(m: Ints, list_: int) -> int:
+def _cache(m: int, list_: int) -> int:
     """Where the running sum of a list is kept."""
     lists = ints(m, LIST)
     if lists[list_ + LIST_CACHE] == 0:
@@ -262,7 +260,7 @@ def _cache(m: Ints, list_: int) -> int:
 
 
 @compiled
-def _continue(m: Ints, base: int, list_: int, cache: int, tail: int) -> tuple[int, int]:
+def _continue(m: int, base: int, list_: int, cache: int, tail: int) -> tuple[int, int]:
     """Go on from where the running sum of a list has come to."""
     words, state = ints(m, CACHE), ints(m, SUM_STATE)
     parts, place = floats(m, SUM_PARTS), cache + CACHE_SUM
@@ -278,7 +276,7 @@ def _continue(m: Ints, base: int, list_: int, cache: int, tail: int) -> tuple[in
 
 
 @inlined
-def _save(m: Ints, cache: int, held: int, last: int, earliest: int) -> None:
+def _save(m: int, cache: int, held: int, last: int, earliest: int) -> None:
     """Keep the running sum, unless it has too many parts."""
     words, state, parts = ints(m, CACHE), ints(m, SUM_STATE), floats(m, SUM_PARTS)
     if last > 0:

@@ -119,13 +119,12 @@ from cepheid.kernel.store import (
     WIDTH,
     scalar,
 )
-from cepheid.kernel.values import Ints
 
 __all__ = ["mark_collections", "move_collections", "see_collections"]
 
 
 @compiled
-def see_collections(m: Ints, row: int) -> bool:
+def see_collections(m: int, row: int) -> bool:
     """Show an event to all rules that listen to its type; whether any of them keeps it."""
     type_, begins = ints(m, ROW_TYPE)[row], ints(m, TYPE_RULES)
     if type_ < 0 or type_ + 1 >= size(m, TYPE_RULES):
@@ -141,7 +140,7 @@ def see_collections(m: Ints, row: int) -> bool:
 
 
 @inlined
-def _enter_some(m: Ints, begin: int, end: int, row: int) -> bool:
+def _enter_some(m: int, begin: int, end: int, row: int) -> bool:
     """Show an event to some rules; whether any of them keeps it."""
     kept = False
     for listener in range(begin, end):
@@ -151,7 +150,7 @@ def _enter_some(m: Ints, begin: int, end: int, row: int) -> bool:
 
 
 @compiled
-def _fixed(m: Ints, group: int, row: int) -> int:
+def _fixed(m: int, group: int, row: int) -> int:
     """Where the rules of a group are that ask for the value that an event has, or -1."""
     groups, fixed = ints(m, GROUP), ints(m, FIXED)
     place = row * scalar(m, WIDTH) + groups[group + GROUP_COLUMN]
@@ -171,7 +170,7 @@ def _fixed(m: Ints, group: int, row: int) -> int:
 
 
 @compiled
-def _enter(m: Ints, listener: int, row: int) -> bool:
+def _enter(m: int, listener: int, row: int) -> bool:
     """Let an event enter the partition of a rule; whether it is kept there."""
     plan = ints(m, LISTENER)[listener + LISTENER_PLAN]
     base, plans = PLAN_WIDTH * plan, ints(m, PLAN)
@@ -189,7 +188,7 @@ def _enter(m: Ints, listener: int, row: int) -> bool:
 
 
 @inlined
-def _uses(m: Ints, listener: int, row: int, missing: bool) -> tuple[int, bool]:
+def _uses(m: int, listener: int, row: int, missing: bool) -> tuple[int, bool]:
     """Write down what an event is used for: the leaves it satisfies, and whether it may wait."""
     uses, listeners = ints(m, USE), ints(m, LISTENER)
     bits, waits = 0, False
@@ -209,7 +208,7 @@ def _uses(m: Ints, listener: int, row: int, missing: bool) -> tuple[int, bool]:
 
 
 @compiled
-def _arrive(m: Ints, plan: int, part: int, row: int, bits: int) -> bool:
+def _arrive(m: int, plan: int, part: int, row: int, bits: int) -> bool:
     """Count an event, put it into the lists that it satisfies, and search."""
     plans, parts, base, place = ints(m, PLAN), ints(m, PART), PLAN_WIDTH * plan, PART_WIDTH * part
     start, end = ints(m, ROW_START)[row], ints(m, ROW_END)[row]
@@ -251,7 +250,7 @@ def _arrive(m: Ints, plan: int, part: int, row: int, bits: int) -> bool:
 
 
 @inlined
-def _put(m: Ints, plan: int, part: int, row: int, number: int, gone: int) -> tuple[bool, bool]:
+def _put(m: int, plan: int, part: int, row: int, number: int, gone: int) -> tuple[bool, bool]:
     """Put an event into lists; whether it waits for a match, and whether it forbids others."""
     uses, plans, base = ints(m, USE), ints(m, PLAN), PLAN_WIDTH * plan
     start, end = ints(m, ROW_START)[row], ints(m, ROW_END)[row]
@@ -279,7 +278,7 @@ def _put(m: Ints, plan: int, part: int, row: int, number: int, gone: int) -> tup
 
 
 @inlined
-def _may_match(m: Ints, base: int, first_list: int) -> bool:
+def _may_match(m: int, base: int, first_list: int) -> bool:
     """Whether every constraint that all matches need has enough candidates."""
     plans, needs, lists = ints(m, PLAN), ints(m, NEED), ints(m, LIST)
     for need in range(plans[base + PLAN_NEEDS], plans[base + PLAN_NEEDS_END]):
@@ -293,7 +292,7 @@ def _may_match(m: Ints, base: int, first_list: int) -> bool:
 
 
 @compiled
-def _write_match(m: Ints, plan: int, row: int) -> None:
+def _write_match(m: int, plan: int, row: int) -> None:
     """Write down the match that the trail holds."""
     plans, base, search_ = ints(m, PLAN), PLAN_WIDTH * plan, ints(m, SEARCH)
     entries, trail, ends = ints(m, ENTRY), ints(m, TRAIL), ints(m, ROW_END)
@@ -316,14 +315,14 @@ def _write_match(m: Ints, plan: int, row: int) -> None:
 
 
 @inlined
-def _leaf_of(m: Ints, depth: int) -> int:
+def _leaf_of(m: int, depth: int) -> int:
     """The leaf that a frame chose for; -1 for a branch."""
     step = ints(m, FRAME)[FRAME_WIDTH * depth + FRAME_STEP]
     return int(ints(m, STEP)[step + STEP_FIRST]) if ints(m, STEP)[step] == CHOOSE else -1
 
 
 @inlined
-def _bind(m: Ints, plan: int, depth: int, until: int) -> int:
+def _bind(m: int, plan: int, depth: int, until: int) -> int:
     """Bind the events of a frame to its label; the result is where they begin."""
     leaf, begin = _leaf_of(m, depth), ints(m, FRAME)[FRAME_WIDTH * depth + FRAME_TRAIL]
     if leaf >= 0:
@@ -333,7 +332,7 @@ def _bind(m: Ints, plan: int, depth: int, until: int) -> int:
 
 
 @inlined
-def _add_constituents(m: Ints, plan: int, depth: int) -> None:
+def _add_constituents(m: int, plan: int, depth: int) -> None:
     leaf = _leaf_of(m, depth)
     if leaf >= 0:
         first = ints(m, PLAN)[PLAN_WIDTH * plan + PLAN_LEAF]
@@ -343,7 +342,7 @@ def _add_constituents(m: Ints, plan: int, depth: int) -> None:
 
 
 @compiled
-def _consume(m: Ints, plan: int, first_list: int) -> None:
+def _consume(m: int, plan: int, first_list: int) -> None:
     """Take the events of the match out of all lists of constraints."""
     plans, search_ = ints(m, PLAN), ints(m, SEARCH)
     leaves, first_leaf = ints(m, LEAF), plans[PLAN_WIDTH * plan + PLAN_LEAF]

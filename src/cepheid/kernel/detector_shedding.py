@@ -44,12 +44,12 @@ GIVEN_UP = -NEVER
 
 
 @inlined
-def _is_of(m: Ints, machine: int, detector: int) -> bool:
+def _is_of(m: int, machine: int, detector: int) -> bool:
     return bool(ints(m, MACHINE)[MACHINE_WIDTH * machine + MACHINE_DETECTOR] == detector)
 
 
 @compiled
-def _begun(m: Ints, detector: int, now: int) -> Ints:
+def _begun(m: int, detector: int, now: int) -> Ints:
     """Everything that a rule has begun, in threes: its start, its chain, and where it is.
 
     A branch is at its place; a match of a side is at -2 less its number.
@@ -82,7 +82,7 @@ def _begun(m: Ints, detector: int, now: int) -> Ints:
 
 
 @compiled
-def _users_of_rows(m: Ints, begun: Ints) -> Ints:
+def _users_of_rows(m: int, begun: Ints) -> Ints:
     """By row how much of what was begun holds it."""
     users = np.zeros(size(m, ROW_END), np.int64)
     for number in range(len(begun)):
@@ -94,7 +94,7 @@ def _users_of_rows(m: Ints, begun: Ints) -> Ints:
 
 
 @compiled
-def held_by(m: Ints, detector: int, now: int) -> tuple[int, int]:
+def held_by(m: int, detector: int, now: int) -> tuple[int, int]:
     """How many events a detector keeps, and how much it has begun."""
     begun = _begun(m, detector, now)
     events = 0
@@ -104,7 +104,7 @@ def held_by(m: Ints, detector: int, now: int) -> tuple[int, int]:
 
 
 @compiled
-def shed(m: Ints, detector: int, now: int, stored: int, partial: int) -> None:
+def shed(m: int, detector: int, now: int, stored: int, partial: int) -> None:
     """Give up what was begun first, until so many events and so much that was begun are gone."""
     begun = _begun(m, detector, now)
     users = _users_of_rows(m, begun)
@@ -130,7 +130,7 @@ def shed(m: Ints, detector: int, now: int, stored: int, partial: int) -> None:
 
 
 @compiled
-def _drop_given_up(m: Ints, side: int) -> None:
+def _drop_given_up(m: int, side: int) -> None:
     before, match = NONE, ints(m, SIDE)[SIDE_WIDTH * side + SIDE_HEAD]
     while match >= 0:
         following = ints(m, SIDE_MATCH)[MATCH_WIDTH * match + MATCH_NEXT]

@@ -103,7 +103,7 @@ from cepheid.kernel.values import MISSING, Ints
 
 
 @compiled
-def see_detectors(m: Ints, row: int) -> bool:
+def see_detectors(m: int, row: int) -> bool:
     """Show an event to all detectors; whether they hold it now."""
     type_ = ints(m, ROW_TYPE)[row]
     door = ints(m, TYPE_DOOR)[type_] if type_ < size(m, TYPE_DOOR) else NONE
@@ -126,7 +126,7 @@ def see_detectors(m: Ints, row: int) -> bool:
 
 
 @inlined
-def _begin(m: Ints, row: int) -> None:
+def _begin(m: int, row: int) -> None:
     """An event (or, with row -1, a time) passes; nothing of it is known yet."""
     passing = ints(m, PASSING)
     passing[STAMP] += 1
@@ -143,7 +143,7 @@ def _home(door: int, column: int, tag: int, cell: int, mask: int) -> int:
 
 
 @compiled
-def _behind_gate(m: Ints, door: int, column: int, row: int) -> tuple[int, int]:
+def _behind_gate(m: int, door: int, column: int, row: int) -> tuple[int, int]:
     """The entries that are open to an event because of its value in a column."""
     place = row * scalar(m, WIDTH) + column
     tag, cell = key_of(int(tags(m, ROW_TAGS)[place]), ints(m, ROW_CELLS)[place])
@@ -164,7 +164,7 @@ def _behind_gate(m: Ints, door: int, column: int, row: int) -> tuple[int, int]:
 
 
 @compiled
-def fill_gates(m: Ints) -> None:
+def fill_gates(m: int) -> None:
     """Let the gates be found by their values."""
     count = size(m, GATED) // GATED_WIDTH
     wanted = 16
@@ -191,13 +191,13 @@ def fill_gates(m: Ints) -> None:
 
 
 @compiled
-def due_detectors(m: Ints) -> int:
+def due_detectors(m: int) -> int:
     """When the next timer fires for which a branch waits."""
     return int(ints(m, HEAP)[0]) if size(m, HEAP) > 0 else NEVER
 
 
 @compiled
-def fire_detectors(m: Ints, now: int) -> None:
+def fire_detectors(m: int, now: int) -> None:
     """Let every branch with a timer that is due take one step; what it sets fires later.
 
     Where no branch waits for one, it may be that there is no detector at all.
@@ -226,7 +226,7 @@ def fire_detectors(m: Ints, now: int) -> None:
 
 
 @inlined
-def _detector_of(m: Ints, at: int) -> Ints:
+def _detector_of(m: int, at: int) -> Ints:
     machine = ints(m, BRANCH)[at + BRANCH_MACHINE]
     line = DETECTOR_WIDTH * ints(m, MACHINE)[MACHINE_WIDTH * machine + MACHINE_DETECTOR]
     return ints(m, DETECTOR)[line : line + DETECTOR_WIDTH]
@@ -236,7 +236,7 @@ def _detector_of(m: Ints, at: int) -> Ints:
 
 
 @compiled
-def mark_detectors(m: Ints, now: int) -> None:
+def mark_detectors(m: int, now: int) -> None:
     """Drop what has expired or belongs to removed rules; keep the rows of what is left."""
     _drop_branches(m, now)
     _drop_matches(m, now)
@@ -256,13 +256,13 @@ def mark_detectors(m: Ints, now: int) -> None:
 
 
 @inlined
-def _size_of(m: Ints, at: int) -> int:
+def _size_of(m: int, at: int) -> int:
     machine = ints(m, BRANCH)[at + BRANCH_MACHINE]
     return int(ints(m, MACHINE)[MACHINE_WIDTH * machine + MACHINE_SIZE])
 
 
 @compiled
-def _drop_branches(m: Ints, now: int) -> None:
+def _drop_branches(m: int, now: int) -> None:
     records, at = ints(m, BRANCH), 0
     while at < size(m, BRANCH):
         if records[at + BRANCH_STATE] >= 0:
@@ -274,7 +274,7 @@ def _drop_branches(m: Ints, now: int) -> None:
 
 
 @compiled
-def _drop_matches(m: Ints, now: int) -> None:
+def _drop_matches(m: int, now: int) -> None:
     for machine in range(size(m, MACHINE) // MACHINE_WIDTH):
         line = MACHINE_WIDTH * machine
         if ints(m, MACHINE)[line + MACHINE_SIDE] < 0:
@@ -288,7 +288,7 @@ def _drop_matches(m: Ints, now: int) -> None:
 
 
 @compiled
-def move_detectors(m: Ints) -> None:
+def move_detectors(m: int) -> None:
     """Follow rows to where compaction put them, and give up room that is not used."""
     moved, nodes, records = ints(m, MOVED), ints(m, NODE), ints(m, BRANCH)
     for node in range(0, size(m, NODE), NODE_WIDTH):
@@ -314,7 +314,7 @@ def move_detectors(m: Ints) -> None:
 
 
 @compiled
-def _pack_nodes(m: Ints) -> None:
+def _pack_nodes(m: int) -> None:
     """Put the nodes that are used next to each other."""
     count = size(m, NODE) // NODE_WIDTH
     resize(m, NODE_MOVED, count)
@@ -343,7 +343,7 @@ def _pack_nodes(m: Ints) -> None:
 
 
 @compiled
-def _pack_branches(m: Ints) -> None:
+def _pack_branches(m: int) -> None:
     """Put the branches that are alive next to each other."""
     count, to = size(m, BRANCH), 0
     resize(m, BRANCH_MOVED, count)
@@ -362,7 +362,7 @@ def _pack_branches(m: Ints) -> None:
 
 
 @compiled
-def _follow_branches(m: Ints) -> None:
+def _follow_branches(m: int) -> None:
     """Let everything that speaks of branches follow them."""
     records, moved, at = ints(m, BRANCH), ints(m, BRANCH_MOVED), 0
     while at < size(m, BRANCH):

@@ -78,7 +78,7 @@ def value(tag: int, cell: int, texts: Texts) -> Value:
 
 
 @compiled
-def listed(m: Ints, look_of: Ints, begins: Ints, layouts: Ints, out: Ints) -> int:
+def listed(m: int, look_of: Ints, begins: Ints, layouts: Ints, out: Ints) -> int:
     """Write all matches down one after the other; -1 when they are too many, or not simple.
 
     Not simple are composite events to which rules listen, and failures.

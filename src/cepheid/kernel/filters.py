@@ -60,7 +60,7 @@ FEW = 16
 
 
 @compiled
-def find_meant(m: Ints, row: int) -> int:
+def find_meant(m: int, row: int) -> int:
     """Write down the predicates that an event satisfies, in the order of numbers; how many."""
     about = TYPE_WIDTH * ints(m, ROW_TYPE)[row]
     if about >= size(m, TYPE):
@@ -86,7 +86,7 @@ def find_meant(m: Ints, row: int) -> int:
 
 
 @inlined
-def _passes_program(m: Ints, predicate: int, row: int) -> bool:
+def _passes_program(m: int, predicate: int, row: int) -> bool:
     """Whether what the index does not know of a predicate holds."""
     table, at = ints(m, PREDICATE), PREDICATE_WIDTH * predicate
     program = table[at + PREDICATE_PROGRAM]
@@ -94,7 +94,7 @@ def _passes_program(m: Ints, predicate: int, row: int) -> bool:
 
 
 @inlined
-def _find_by(m: Ints, axis: int, row: int, count: int) -> int:
+def _find_by(m: int, axis: int, row: int, count: int) -> int:
     """Add the predicates that are found by an axis."""
     table, at, meant = ints(m, AXIS), AXIS_WIDTH * axis, ints(m, MEANT)
     listed, nodes = ints(m, NODE_PLACE), ints(m, NODE)
@@ -118,7 +118,7 @@ def _find_by(m: Ints, axis: int, row: int, count: int) -> int:
 
 
 @inlined
-def _accepts(m: Ints, place: int, row: int) -> bool:
+def _accepts(m: int, place: int, row: int) -> bool:
     """Whether an event also passes the other tests of a predicate by which it was found."""
     places, checks, at = ints(m, PLACE), ints(m, CHECK), PLACE_WIDTH * place
     predicate = places[at + PLACE_PREDICATE]
@@ -136,7 +136,7 @@ def _accepts(m: Ints, place: int, row: int) -> bool:
 
 
 @inlined
-def _leaf(m: Ints, axis: int, row: int) -> int:
+def _leaf(m: int, axis: int, row: int) -> int:
     """Where an event lies on an axis; it is looked up once."""
     leaves = ints(m, LEAF_OF)
     if leaves[axis] == UNKNOWN:
@@ -145,7 +145,7 @@ def _leaf(m: Ints, axis: int, row: int) -> int:
 
 
 @compiled
-def _find_leaf(m: Ints, axis: int, row: int) -> int:
+def _find_leaf(m: int, axis: int, row: int) -> int:
     """Leaf 2i is below the i-th point, leaf 2i + 1 is the point itself."""
     table, at = ints(m, AXIS), AXIS_WIDTH * axis
     cell_at = row * scalar(m, WIDTH) + table[at + AXIS_COLUMN]
@@ -169,7 +169,7 @@ def _find_leaf(m: Ints, axis: int, row: int) -> int:
 
 
 @inlined
-def _order(m: Ints, point: int, tag: int, cell: int, number: float) -> int:
+def _order(m: int, point: int, tag: int, cell: int, number: float) -> int:
     """-1, 0 or 1: a point compared with a value of its kind; codes of texts are like numbers."""
     other_tag, other = ints(m, POINT_TAG)[point], ints(m, POINT_CELL)[point]
     if tag != DOUBLE and other_tag != DOUBLE:

@@ -97,7 +97,7 @@ def drained(memory: Memory, registry: Registry) -> Iterator[Found]:
     longer than everything else here.
     """
     m = memory.m
-    if m[3 * MATCH_FAMILY + 1] == 0:
+    if memory.count(MATCH_FAMILY) == 0:
         return
     order, fine, begins = by_look(m, registry.fine_of, len(registry.fine_looks))
     if len(fine) > _MANY and len(order) < _FEW * len(fine):
@@ -125,7 +125,7 @@ def _portions(memory: Memory, chosen: Ints) -> list[Ints]:
 
 
 @compiled
-def by_look(m: Ints, look_of: Ints, looks: int) -> tuple[Ints, Ints, Ints]:
+def by_look(m: int, look_of: Ints, looks: int) -> tuple[Ints, Ints, Ints]:
     """All matches, sorted by look; which looks there are, and where each begins."""
     count, families = match_count(m), ints(m, MATCH_FAMILY)
     counts = np.zeros(looks + 1, np.int64)
@@ -157,7 +157,7 @@ def _found(memory: Memory, look: Look, labels: tuple[str, ...] | None, chosen: I
     return found if labels is not None else _labelled(found, m, chosen, rules)
 
 
-def _labelled(found: Found, m: Ints, chosen: Ints, rules: Ints) -> Found:
+def _labelled(found: Found, m: int, chosen: Ints, rules: Ints) -> Found:
     """The same for rules that call their constituents differently: a label for each of them."""
     width = len(found.labels)
     codes = spread_labels(m, chosen, width, len(rules))
@@ -172,7 +172,7 @@ def _labelled(found: Found, m: Ints, chosen: Ints, rules: Ints) -> Found:
 
 
 @compiled
-def spread_labels(m: Ints, chosen: Ints, width: int, total: int) -> Ints:
+def spread_labels(m: int, chosen: Ints, width: int, total: int) -> Ints:
     """The codes of the labels of every match, once per member."""
     codes = np.empty((total, width), np.int64)
     labels, at = ints(m, MATCH_LABEL), 0
@@ -187,7 +187,7 @@ def spread_labels(m: Ints, chosen: Ints, width: int, total: int) -> Ints:
 
 @compiled
 def spread_heads(
-    m: Ints, chosen: Ints, point: bool, width: int
+    m: int, chosen: Ints, point: bool, width: int
 ) -> tuple[Ints, Ints, Ints, Ints, Ints]:
     """Rule, interval, origin and constituents of every match, once per member."""
     lows, highs, all_made = ints(m, MATCH_LOW), ints(m, MATCH_HIGH), ints(m, MATCH_MADE)
@@ -223,9 +223,7 @@ def spread_heads(
 
 
 @compiled
-def spread_values(
-    m: Ints, chosen: Ints, layout: Ints, kinds: Ints, total: int
-) -> tuple[Tags, Ints]:
+def spread_values(m: int, chosen: Ints, layout: Ints, kinds: Ints, total: int) -> tuple[Tags, Ints]:
     """The values of output attributes, gathered or computed, once per member."""
     width, rows = scalar(m, WIDTH), ints(m, MATCH_ROW)
     tags_out = np.empty((layout.shape[0], total), np.uint8)

@@ -269,7 +269,7 @@ class Kernel:
         if before == width:
             return
         rows = self._memory.count(ROW_END)
-        room = int(self._memory.m[3 * ROW_END + 2]) * width
+        room = int(self._memory.words[3 * ROW_END + 2]) * width
         for slot, kind in ((ROW_TAGS, np.uint8), (ROW_CELLS, np.int64)):
             cells = np.zeros(room, kind)
             if before:
@@ -279,7 +279,7 @@ class Kernel:
         self._scalars[WIDTH] = width
 
     def _raw(self, slot: int, count: int, kind: type) -> npt.NDArray[Any]:
-        self._memory.m[3 * slot + 1] = count
+        self._memory.words[3 * slot + 1] = count
         return self._memory.get(slot, kind)
 
     def _rank(self) -> None:
@@ -329,7 +329,7 @@ class Kernel:
             self._begin_call()
             at = feed(self._memory.m, *batch, 0, *self._strategies)
             self._fed += at
-            if self._memory.m[3 * MATCH_FAMILY + 1]:
+            if self._memory.words[3 * MATCH_FAMILY + 1]:
                 some = few(self._memory, self.registry, self._room)
                 found += drained(self._memory, self.registry) if some is None else [some]
             try:
@@ -483,14 +483,14 @@ class Kernel:
         """Rows are counted by their ends alone; say so to the other slots."""
         rows, width = self.stored, int(self._scalars[WIDTH])
         for slot in _ROWS:
-            self._memory.m[3 * slot + 1] = rows
+            self._memory.words[3 * slot + 1] = rows
         for slot in (ROW_TAGS, ROW_CELLS):
-            self._memory.m[3 * slot + 1] = rows * width
+            self._memory.words[3 * slot + 1] = rows * width
 
     def _fit_rows(self) -> None:
         """Let all slots of rows have room for as many rows."""
         width = int(self._scalars[WIDTH])
-        room = max(int(self._memory.m[3 * slot + 2]) for slot in _ROWS)
+        room = max(int(self._memory.words[3 * slot + 2]) for slot in _ROWS)
         for slot, each, kind in (
             *((slot, 1, kind) for slot, kind in _ROWS.items()),
             (ROW_TAGS, width, np.uint8),
@@ -498,4 +498,4 @@ class Kernel:
         ):
             held = self._memory.get(slot, kind)
             self._memory.put(slot, np.pad(held, (0, room * each - len(held))), kind)
-            self._memory.m[3 * slot + 1] = len(held)
+            self._memory.words[3 * slot + 1] = len(held)

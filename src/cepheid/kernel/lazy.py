@@ -144,14 +144,14 @@ from cepheid.kernel.tables import (
     WAIT_TREE,
     WAIT_WIDTH,
 )
-from cepheid.kernel.values import BOOL, Ints
+from cepheid.kernel.values import BOOL
 
 trailing_zeros: Any = numbers.trailing_zeros
 FIRST, LAST = 1, 2
 
 
 @compiled
-def see_trees(m: Ints, row: int) -> bool:
+def see_trees(m: int, row: int) -> bool:
     """Search where an event completes something, then store it where it may be needed."""
     count = find_meant(m, row)
     found, waiting, stored = match_count(m), size(m, WAIT_HEAP), False
@@ -167,7 +167,7 @@ def see_trees(m: Ints, row: int) -> bool:
 
 
 @inlined
-def _store(m: Ints, predicate: int, row: int) -> None:
+def _store(m: int, predicate: int, row: int) -> None:
     """Put an event on every stack of a predicate."""
     at = PREDICATE_WIDTH * predicate
     missing = ints(m, PREDICATE)[at + PREDICATE_MISSING] == 1
@@ -193,7 +193,7 @@ def _store(m: Ints, predicate: int, row: int) -> None:
 
 
 @compiled
-def _search(m: Ints, tree: int, row: int) -> None:
+def _search(m: int, tree: int, row: int) -> None:
     """Construct all matches that a terminator completes, depth first."""
     table = ints(m, TREE)[TREE_WIDTH * tree : TREE_WIDTH * (tree + 1)]
     components = ints(m, COMPONENT)
@@ -220,7 +220,7 @@ def _search(m: Ints, tree: int, row: int) -> None:
 
 
 @compiled
-def _descend(m: Ints, tree: int, begin: int, width: int) -> None:
+def _descend(m: int, tree: int, begin: int, width: int) -> None:
     """Bind component after component, each to every event that its policy picks."""
     components = ints(m, COMPONENT)
     rows, lows, highs = ints(m, FRAME_ROW), ints(m, FRAME_LOW), ints(m, FRAME_HIGH)
@@ -260,7 +260,7 @@ def _descend(m: Ints, tree: int, begin: int, width: int) -> None:
 
 
 @compiled
-def _pick(m: Ints, tree: int, begin: int, depth: int) -> None:
+def _pick(m: int, tree: int, begin: int, depth: int) -> None:
     """The candidates of a component that its policy chooses, newest first.
 
     With `first`, the walk goes on to the oldest before it chooses.
@@ -344,7 +344,7 @@ def _pick(m: Ints, tree: int, begin: int, depth: int) -> None:
 
 
 @inlined
-def _pushed(m: Ints, tree: int, low: int) -> int:
+def _pushed(m: int, tree: int, low: int) -> int:
     """Where a window begins, given that over the whole match, which ends with the terminator."""
     within = ints(m, TREE)[TREE_WIDTH * tree + TREE_WITHIN]
     if within < 0:
@@ -353,13 +353,13 @@ def _pushed(m: Ints, tree: int, low: int) -> int:
 
 
 @inlined
-def _words(m: Ints, tree: int) -> int:
+def _words(m: int, tree: int) -> int:
     """How many words hold a bit for every member."""
     return (int(ints(m, TREE)[TREE_WIDTH * tree + TREE_MEMBERS]) + 63) // 64
 
 
 @compiled
-def _pick_left(m: Ints, tree: int, begin: int, depth: int) -> None:
+def _pick_left(m: int, tree: int, begin: int, depth: int) -> None:
     """The candidates of a component of a family that consumes, newest first.
 
     An event may be gone for some members and not for others; it is picked for what is left, in
@@ -407,7 +407,7 @@ def _pick_left(m: Ints, tree: int, begin: int, depth: int) -> None:
 
 
 @inlined
-def _is_gone(m: Ints, first: int, last: int, gone: int, words: int) -> bool:
+def _is_gone(m: int, first: int, last: int, gone: int, words: int) -> bool:
     """Whether an entry is gone for all members that it satisfies."""
     bits = ints(m, CONSUMED_BITS)
     for word in range(words):
@@ -419,7 +419,7 @@ def _is_gone(m: Ints, first: int, last: int, gone: int, words: int) -> bool:
 
 @inlined
 def _pick_ranges(
-    m: Ints, row: int, first: int, last: int, gone: int, words: int, newest_only: bool
+    m: int, row: int, first: int, last: int, gone: int, words: int, newest_only: bool
 ) -> bool:
     """Pick an entry for the members that are left; False when no member waits any more."""
     bits, open_ = ints(m, CONSUMED_BITS), ints(m, OPEN)
@@ -444,7 +444,7 @@ def _pick_ranges(
 
 
 @inlined
-def _add_pick(m: Ints, row: int, low: int, high: int) -> None:
+def _add_pick(m: int, row: int, low: int, high: int) -> None:
     at = append(m, PICK_ROW, row)
     if at >= capacity(m, PICK_LOW):
         grow(m, PICK_LOW, at + 1, 8)
@@ -454,7 +454,7 @@ def _add_pick(m: Ints, row: int, low: int, high: int) -> None:
 
 @inlined
 def _cover_from_oldest(
-    m: Ints, begin: int, end: int, cover: int, open_low: int, open_high: int
+    m: int, begin: int, end: int, cover: int, open_low: int, open_high: int
 ) -> None:
     """Give every member of a family the oldest candidate that it accepts."""
     lows, highs = ints(m, PICK_LOW), ints(m, PICK_HIGH)
@@ -471,7 +471,7 @@ def _cover_from_oldest(
 
 
 @inlined
-def _complete(m: Ints, tree: int) -> None:
+def _complete(m: int, tree: int) -> None:
     """Write a match down, or let it wait for its deadline."""
     table = ints(m, TREE)[TREE_WIDTH * tree : TREE_WIDTH * (tree + 1)]
     rows, last = ints(m, FRAME_ROW), table[TREE_SIZE] - 1
@@ -491,7 +491,7 @@ def _complete(m: Ints, tree: int) -> None:
 
 
 @compiled
-def _emit(m: Ints, tree: int, time: int) -> None:
+def _emit(m: int, tree: int, time: int) -> None:
     """Write a match down: its family and members, its time, its rows, its computed values."""
     table = ints(m, TREE)[TREE_WIDTH * tree : TREE_WIDTH * (tree + 1)]
     last = table[TREE_SIZE] - 1
@@ -509,7 +509,7 @@ def _emit(m: Ints, tree: int, time: int) -> None:
 
 
 @compiled
-def _consume(m: Ints, tree: int, found: int) -> None:
+def _consume(m: int, tree: int, found: int) -> None:
     """After all composite events of a terminator, take the named events away from the rule."""
     consumed = ints(m, TREE)[TREE_WIDTH * tree + TREE_CONSUMES]
     words = _words(m, tree)
@@ -526,12 +526,12 @@ def _consume(m: Ints, tree: int, found: int) -> None:
 
 
 @inlined
-def _wait_time(m: Ints, place: int) -> int:
+def _wait_time(m: int, place: int) -> int:
     return int(ints(m, WAIT)[WAIT_WIDTH * ints(m, WAIT_HEAP)[place] + WAIT_TIME])
 
 
 @compiled
-def _push_wait(m: Ints, number: int) -> None:
+def _push_wait(m: int, number: int) -> None:
     """Put a waiting match into the heap, the nearest deadline on top."""
     at = append(m, WAIT_HEAP, number)
     heap = ints(m, WAIT_HEAP)
@@ -542,7 +542,7 @@ def _push_wait(m: Ints, number: int) -> None:
 
 
 @compiled
-def _pop_wait(m: Ints) -> int:
+def _pop_wait(m: int) -> int:
     """Take the match with the nearest deadline from the heap."""
     heap, count = ints(m, WAIT_HEAP), size(m, WAIT_HEAP) - 1
     number = heap[0]
@@ -561,13 +561,13 @@ def _pop_wait(m: Ints) -> int:
 
 
 @inlined
-def due_trees(m: Ints) -> int:
+def due_trees(m: int) -> int:
     """The nearest deadline of a match that waits."""
     return _wait_time(m, 0) if size(m, WAIT_HEAP) > 0 else NEVER
 
 
 @compiled
-def fire_trees(m: Ints, now: int) -> None:
+def fire_trees(m: int, now: int) -> None:
     """Write down the matches whose deadline has come without a negated event."""
     while size(m, WAIT_HEAP) > 0 and _wait_time(m, 0) <= now:
         number = _pop_wait(m)
@@ -588,7 +588,7 @@ def fire_trees(m: Ints, now: int) -> None:
 
 
 @compiled
-def mark_trees(m: Ints, now: int) -> None:
+def mark_trees(m: int, now: int) -> None:
     """Forget what has expired, and say which rows are needed."""
     mark_stacks(m, now)
     for place in range(size(m, WAIT_HEAP)):
@@ -599,7 +599,7 @@ def mark_trees(m: Ints, now: int) -> None:
 
 
 @compiled
-def move_trees(m: Ints) -> None:
+def move_trees(m: int) -> None:
     """Take the new numbers of rows, and give up the room of matches that no longer wait."""
     move_stacks(m)
     words = np.empty(size(m, TREE) // TREE_WIDTH, np.int64)

@@ -12,9 +12,9 @@ import math
 import numpy as np
 
 from cepheid.kernel.compiled import compiled, inlined
-from cepheid.kernel.memory import MATCHES, append, ints, size
+from cepheid.kernel.memory import MATCHES, append, ints, set_size, size
 from cepheid.kernel.programs import value_of
-from cepheid.kernel.values import DOUBLE, INT, MISSING, Ints, as_cell, as_float
+from cepheid.kernel.values import DOUBLE, INT, MISSING, as_cell, as_float
 
 (
     MATCH_FAMILY,
@@ -69,7 +69,7 @@ ANY_KIND = -1
 
 
 @inlined
-def open_match(m: Ints, family: int, low: int, high: int, time: int) -> None:
+def open_match(m: int, family: int, low: int, high: int, time: int) -> None:
     """Begin to write a match down; what is added from now on belongs to it."""
     append(m, MATCH_FAMILY, family)
     append(m, MATCH_LOW, low)
@@ -81,14 +81,14 @@ def open_match(m: Ints, family: int, low: int, high: int, time: int) -> None:
 
 
 @inlined
-def add_constituent(m: Ints, row: int, label: int) -> None:
+def add_constituent(m: int, row: int, label: int) -> None:
     """Say that an event is a constituent; the label is the code of its text."""
     append(m, MATCH_ROW, row)
     append(m, MATCH_LABEL, label)
 
 
 @inlined
-def add_value(m: Ints, tag: int, value: int, number: float, kind: int) -> None:
+def add_value(m: int, tag: int, value: int, number: float, kind: int) -> None:
     """Write down the value of an output attribute, as its kind (a tag) or (-1) as it is."""
     tag, cell = converted(tag, as_cell(number) if tag == DOUBLE else value, kind)
     append(m, MATCH_TAG, tag)
@@ -96,7 +96,7 @@ def add_value(m: Ints, tag: int, value: int, number: float, kind: int) -> None:
 
 
 @compiled
-def add_outputs(m: Ints, family: int, own: int, missing: bool) -> None:
+def add_outputs(m: int, family: int, own: int, missing: bool) -> None:
     """Compute the values of a match from the frame, and write them down."""
     for at in range(ints(m, FAMILY_OUTPUTS)[family], ints(m, FAMILY_OUTPUTS)[family + 1]):
         tag, value, number = value_of(m, ints(m, OUTPUT_PROGRAM)[at], own, missing)
@@ -121,20 +121,22 @@ def converted(tag: int, cell: int, kind: int) -> tuple[int, int]:
 
 
 @inlined
-def match_count(m: Ints) -> int:
+def match_count(m: int) -> int:
     """How many matches have been written down."""
     return size(m, MATCH_FAMILY)
 
 
 @compiled
-def drop_matches(m: Ints, count: int) -> None:
+def drop_matches(m: int, count: int) -> None:
     """Forget all matches but the first ones."""
     if count == size(m, MATCH_FAMILY):
         return
     rows, values = ints(m, MATCH_ROWS)[count], ints(m, MATCH_VALUES)[count]
     for slot in (MATCH_FAMILY, MATCH_LOW, MATCH_HIGH, MATCH_TIME):
-        m[3 * slot + 1] = count
+        set_size(m, slot, count)
     for slot in (MATCH_ROWS, MATCH_VALUES, MATCH_MADE):
-        m[3 * slot + 1] = count
-    m[3 * MATCH_ROW + 1] = m[3 * MATCH_LABEL + 1] = rows
-    m[3 * MATCH_TAG + 1] = m[3 * MATCH_CELL + 1] = values
+        set_size(m, slot, count)
+    set_size(m, MATCH_ROW, rows)
+    set_size(m, MATCH_LABEL, rows)
+    set_size(m, MATCH_TAG, values)
+    set_size(m, MATCH_CELL, values)

@@ -23,14 +23,13 @@ from cepheid.kernel.values import (
     INT,
     LESS,
     MISSING,
-    Ints,
     as_float,
     compare,
 )
 
 
 @compiled
-def members_of_row(m: Ints, hole: int, row: int, missing: bool) -> tuple[int, int]:
+def members_of_row(m: int, hole: int, row: int, missing: bool) -> tuple[int, int]:
     """The members that an event satisfies."""
     at = row * scalar(m, WIDTH) + ints(m, HOLE)[HOLE_WIDTH * hole + HOLE_COLUMN]
     tag, cell = int(tags(m, ROW_TAGS)[at]), ints(m, ROW_CELLS)[at]
@@ -39,7 +38,7 @@ def members_of_row(m: Ints, hole: int, row: int, missing: bool) -> tuple[int, in
 
 @compiled
 def members(
-    m: Ints, hole: int, tag: int, cell: int, number: float, missing: bool
+    m: int, hole: int, tag: int, cell: int, number: float, missing: bool
 ) -> tuple[int, int]:
     """The members whose constant is in the hole's relation to a value."""
     holes = ints(m, HOLE)
@@ -65,7 +64,7 @@ def members(
 
 @compiled
 def _count(
-    m: Ints, begin: int, end: int, tag: int, cell: int, number: float, inclusive: bool
+    m: int, begin: int, end: int, tag: int, cell: int, number: float, inclusive: bool
 ) -> int:
     """How many constants are below a value, or (inclusive) not above it."""
     threshold_tags, thresholds, ranks = (

@@ -92,7 +92,6 @@ from cepheid.kernel.store import (
     scalar,
 )
 from cepheid.kernel.telling import sort_gathered, tell
-from cepheid.kernel.values import Ints
 
 FOLLOWED = -10
 """A last event that has its new row already is so much less the row."""
@@ -101,7 +100,7 @@ PAIR_WIDTH = 3
 
 
 @compiled
-def take_turns(m: Ints, detector: int, row: int, type_: int, now: int) -> None:
+def take_turns(m: int, detector: int, row: int, type_: int, now: int) -> None:
     """Show an event, or (row -1) the time, to the machines of a rule, each before its pairs."""
     line = DETECTOR_WIDTH * detector
     steps = ints(m, DETECTOR)[line + DETECTOR_STEPS]
@@ -133,7 +132,7 @@ def take_turns(m: Ints, detector: int, row: int, type_: int, now: int) -> None:
 
 
 @inlined
-def _entries_of(m: Ints, door: int) -> tuple[int, int]:
+def _entries_of(m: int, door: int) -> tuple[int, int]:
     """The entries behind a door; none behind door -1."""
     if door < 0:
         return 0, 0
@@ -142,7 +141,7 @@ def _entries_of(m: Ints, door: int) -> tuple[int, int]:
 
 
 @compiled
-def _door_of(m: Ints, machine: int, type_: int) -> int:
+def _door_of(m: int, machine: int, type_: int) -> int:
     """The door of a machine for a type, or -1."""
     line, doors = MACHINE_WIDTH * machine, ints(m, MACHINE_DOOR)
     begin = ints(m, MACHINE)[line + MACHINE_DOORS]
@@ -156,14 +155,14 @@ def _door_of(m: Ints, machine: int, type_: int) -> int:
 
 
 @inlined
-def _first_due(m: Ints, machine: int) -> int:
+def _first_due(m: int, machine: int) -> int:
     """Where to look first for branches that fire: in the order of the machine, or among all."""
     ordered = ints(m, MACHINE)[MACHINE_WIDTH * machine + MACHINE_ORDERED]
     return int(ints(m, ORDER_ENDS)[2 * machine]) if ordered else 0
 
 
 @compiled
-def _next_due(m: Ints, machine: int, cursor: int) -> tuple[int, int]:
+def _next_due(m: int, machine: int, cursor: int) -> tuple[int, int]:
     """The next branch of a machine that fires, or -1, and where to look after it."""
     records = ints(m, BRANCH)
     if ints(m, MACHINE)[MACHINE_WIDTH * machine + MACHINE_ORDERED]:
@@ -183,7 +182,7 @@ def _next_due(m: Ints, machine: int, cursor: int) -> tuple[int, int]:
 
 
 @compiled
-def _pair_up(m: Ints, parallel: int) -> int:
+def _pair_up(m: int, parallel: int) -> int:
     """Pair the new matches of both sides with all of the other; how many pairs are to be shown."""
     line = PARALLEL_WIDTH * parallel
     left = ints(m, PARALLEL)[line + PARALLEL_LEFT]
@@ -208,7 +207,7 @@ def _pair_up(m: Ints, parallel: int) -> int:
 
 
 @compiled
-def _pair_all(m: Ints, parallel: int, one: int, until: int, others: int) -> None:
+def _pair_all(m: int, parallel: int, one: int, until: int, others: int) -> None:
     """Pair the matches from one on, up to another, with all matches from others on.
 
     Where a pair is a match and nothing else, it is handed on or told; otherwise it gets a row.
@@ -236,18 +235,18 @@ def _pair_all(m: Ints, parallel: int, one: int, until: int, others: int) -> None
 
 
 @inlined
-def _span_of_pair(m: Ints, number: int) -> tuple[int, int]:
+def _span_of_pair(m: int, number: int) -> tuple[int, int]:
     pair = PAIR_WIDTH * number
     return _span(m, ints(m, PAIR)[pair + 1], ints(m, PAIR)[pair + 2])
 
 
 @inlined
-def _node_of(m: Ints, match: int) -> int:
+def _node_of(m: int, match: int) -> int:
     return int(ints(m, SIDE_MATCH)[MATCH_WIDTH * match + MATCH_NODE])
 
 
 @inlined
-def _span(m: Ints, one: int, other: int) -> tuple[int, int]:
+def _span(m: int, one: int, other: int) -> tuple[int, int]:
     """The interval of a pair."""
     matches, left, right = ints(m, SIDE_MATCH), MATCH_WIDTH * one, MATCH_WIDTH * other
     return (
@@ -257,7 +256,7 @@ def _span(m: Ints, one: int, other: int) -> tuple[int, int]:
 
 
 @compiled
-def _row_of_pair(m: Ints, machine: int, one: int, other: int) -> int:
+def _row_of_pair(m: int, machine: int, one: int, other: int) -> int:
     """A row for a pair, as if it were a composite event without a type."""
     begin_gathering(m)
     gather(m, _node_of(m, one))
@@ -280,7 +279,7 @@ def _row_of_pair(m: Ints, machine: int, one: int, other: int) -> int:
 
 
 @compiled
-def _sort_pairs(m: Ints) -> None:
+def _sort_pairs(m: int) -> None:
     """Bring pairs into the total order of their rows; equal ones stay as they are."""
     count = size(m, PAIR) // PAIR_WIDTH
     resize(m, PAIR_OTHER, PAIR_WIDTH * count)
@@ -306,7 +305,7 @@ def _sort_pairs(m: Ints) -> None:
 
 
 @compiled
-def _pass_pair(m: Ints, parallel: int, number: int) -> tuple[int, int, int]:
+def _pass_pair(m: int, parallel: int, number: int) -> tuple[int, int, int]:
     """Let a pair be the event that passes: its row, the door for it, and what stands for a type."""
     pair, passing, line = PAIR_WIDTH * number, ints(m, PASSING), PARALLEL_WIDTH * parallel
     passing[PAIR_LEFT] = _node_of(m, ints(m, PAIR)[pair + 1])
@@ -320,7 +319,7 @@ def _pass_pair(m: Ints, parallel: int, number: int) -> tuple[int, int, int]:
 
 
 @compiled
-def _end_pairs(m: Ints, parallel: int) -> None:
+def _end_pairs(m: int, parallel: int) -> None:
     """No pair passes any more; of their rows those stay that are the last event of a branch."""
     passing, line = ints(m, PASSING), PARALLEL_WIDTH * parallel
     passing[PAIR_LEFT] = NONE
@@ -336,7 +335,7 @@ def _end_pairs(m: Ints, parallel: int) -> None:
 
 
 @compiled
-def _mark_used(m: Ints, first: int) -> None:
+def _mark_used(m: int, first: int) -> None:
     """Find the rows from one on that are the last event of a branch."""
     records, moved = ints(m, BRANCH), ints(m, PAIR_MOVED)
     for number in range(size(m, PAIR_USER)):
@@ -346,7 +345,7 @@ def _mark_used(m: Ints, first: int) -> None:
 
 
 @compiled
-def _pack_pairs(m: Ints, first: int, count: int) -> None:
+def _pack_pairs(m: int, first: int, count: int) -> None:
     """Put the rows of pairs that are used next to each other, with what they are made of."""
     moved, passing = ints(m, PAIR_MOVED), ints(m, PASSING)
     parts, labels = ints(m, PART_ROW), ints(m, PART_LABEL)
@@ -375,7 +374,7 @@ def _pack_pairs(m: Ints, first: int, count: int) -> None:
 
 
 @compiled
-def _follow_pairs(m: Ints, first: int) -> None:
+def _follow_pairs(m: int, first: int) -> None:
     """Let branches follow the rows of their pairs; one that took several is there repeatedly."""
     records, moved = ints(m, BRANCH), ints(m, PAIR_MOVED)
     for number in range(size(m, PAIR_USER)):

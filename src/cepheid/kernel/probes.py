@@ -50,7 +50,7 @@ from cepheid.kernel.tables import (
     TREE_MISSING,
     TREE_WIDTH,
 )
-from cepheid.kernel.values import BOOL, MISSING, Ints
+from cepheid.kernel.values import BOOL, MISSING
 
 KNOWN_TAG, KNOWN_CELL, KNOWN_HEAD, KNOWN_LACKING, KNOWN_NEXT, KNOWN_HIGH = range(6)
 KNOWN_WIDTH = 6
@@ -60,7 +60,7 @@ UNKNOWN = -1
 
 
 @compiled
-def bounds(m: Ints, probe: int) -> tuple[int, int]:
+def bounds(m: int, probe: int) -> tuple[int, int]:
     """The open interval of a probe's window, given the rows that it hangs on."""
     table, rows, at = ints(m, PROBE), ints(m, FRAME_ROW), PROBE_WIDTH * probe
     low_at, high_at = table[at + PROBE_LOW], table[at + PROBE_HIGH]
@@ -75,7 +75,7 @@ def bounds(m: Ints, probe: int) -> tuple[int, int]:
 
 
 @compiled
-def newest(m: Ints, probe: int, part: int, missing: bool) -> int:
+def newest(m: int, probe: int, part: int, missing: bool) -> int:
     """The newest entry that a probe looks at; part 1 are the events without the key.
 
     Where a comparison with nothing holds, events without the attribute fit every key, and a key
@@ -99,7 +99,7 @@ def newest(m: Ints, probe: int, part: int, missing: bool) -> int:
 
 
 @inlined
-def newest_below(m: Ints, probe: int, depth: int, part: int, missing: bool, high: int) -> int:
+def newest_below(m: int, probe: int, depth: int, part: int, missing: bool, high: int) -> int:
     """The newest entry that may end before a time; see `newest`.
 
     Matches of one terminator that are bound alike so far look into the same list, mostly ever
@@ -124,7 +124,7 @@ def newest_below(m: Ints, probe: int, depth: int, part: int, missing: bool, high
 
 
 @inlined
-def _key(m: Ints, probe: int) -> tuple[int, int]:
+def _key(m: int, probe: int) -> tuple[int, int]:
     """The key of a probe as it stands in the row that is bound."""
     table, row = ints(m, PROBE), PROBE_WIDTH * probe
     at = table[row + PROBE_KEY_AT]
@@ -135,7 +135,7 @@ def _key(m: Ints, probe: int) -> tuple[int, int]:
 
 
 @inlined
-def _settings(m: Ints, tree: int) -> tuple[bool, bool]:
+def _settings(m: int, tree: int) -> tuple[bool, bool]:
     """What a comparison with nothing gives, and whether the rule consumes."""
     trees = ints(m, TREE)
     at = TREE_WIDTH * tree
@@ -143,7 +143,7 @@ def _settings(m: Ints, tree: int) -> tuple[bool, bool]:
 
 
 @compiled
-def exists(m: Ints, tree: int, probe: int) -> bool:
+def exists(m: int, tree: int, probe: int) -> bool:
     """Whether a probe finds an event."""
     missing, consumes = _settings(m, tree)
     low, high = bounds(m, probe)
@@ -167,7 +167,7 @@ def exists(m: Ints, tree: int, probe: int) -> bool:
 
 
 @compiled
-def compute(m: Ints, tree: int, aggregate: int) -> None:
+def compute(m: int, tree: int, aggregate: int) -> None:
     """Put an aggregate into its register."""
     at = AGGREGATE_WIDTH * aggregate
     table = ints(m, AGGREGATE)

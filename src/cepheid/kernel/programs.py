@@ -242,7 +242,7 @@ class _Compiler:
 
 
 @compiled
-def run(m: Ints, program: int, own: int, missing: bool) -> tuple[int, int, float]:
+def run(m: int, program: int, own: int, missing: bool) -> tuple[int, int, float]:
     """Run a program; the result is a tag, an int and a float.
 
     The filter of a collected value runs in the same loop, on top of the stack, once per event:
@@ -359,7 +359,7 @@ def run(m: Ints, program: int, own: int, missing: bool) -> tuple[int, int, float
 
 
 @inlined
-def _collect(m: Ints, table: Ints, row: int) -> None:
+def _collect(m: int, table: Ints, row: int) -> None:
     """Add an event's attribute (-1 is the event itself) to a collected value."""
     if table[2] < 0:
         add_to_sum(m, table[0], BOOL, 1)
@@ -369,7 +369,7 @@ def _collect(m: Ints, table: Ints, row: int) -> None:
 
 
 @inlined
-def _item(m: Ints, position: int, index: int) -> int:
+def _item(m: int, position: int, index: int) -> int:
     """The i-th row (from 1; -1 is the last) of those under a position, or -1."""
     begin, end = ints(m, LIST_BEGIN)[position], ints(m, LIST_END)[position]
     at = begin + index - 1 if index > 0 else end + index
@@ -377,12 +377,12 @@ def _item(m: Ints, position: int, index: int) -> int:
 
 
 @compiled
-def holds(m: Ints, program: int, own: int, missing: bool) -> bool:
+def holds(m: int, program: int, own: int, missing: bool) -> bool:
     """Whether a condition holds."""
     return run(m, program, own, missing)[1] == 1
 
 
 @compiled
-def value_of(m: Ints, program: int, own: int, missing: bool) -> tuple[int, int, float]:
+def value_of(m: int, program: int, own: int, missing: bool) -> tuple[int, int, float]:
     """The value of an expression."""
     return run(m, program, own, missing)

@@ -47,7 +47,7 @@ Flags = tuple[int | None, ...]
 
 _INT: Any = types.int64
 _FLAG: Any = types.boolean
-_MEMORY = _INT[::1]
+_MEMORY = _INT
 _TAGS = types.uint8[:, ::1]
 _CELLS = _INT[:, ::1]
 _BYTES = types.uint8[::1]

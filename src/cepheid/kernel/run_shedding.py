@@ -32,7 +32,7 @@ _AT_ONCE = -(2**63)
 
 
 @compiled
-def held_by_runs(m: Ints, channel: int, place: int) -> tuple[Marks, Ints]:
+def held_by_runs(m: int, channel: int, place: int) -> tuple[Marks, Ints]:
     """The rows that the runs of a runner hold, and the first one of each run."""
     state, entries = ints(m, RUN_PARTITION), ints(m, RUN_ENTRY)
     held = np.zeros(size(m, ROW_END), np.bool_)
@@ -52,7 +52,7 @@ def held_by_runs(m: Ints, channel: int, place: int) -> tuple[Marks, Ints]:
 
 
 @inlined
-def _run(m: Ints, record: int, place: int) -> int:
+def _run(m: int, record: int, place: int) -> int:
     """Where a run stands in a record, given the place of its runner."""
     channel = ints(m, RUN_PARTITION)[record + CHANNEL]
     return int(record + field_of(m, channel, CHANNEL_BEGINS) + RUN_WORDS * place)
@@ -60,7 +60,7 @@ def _run(m: Ints, record: int, place: int) -> int:
 
 @compiled
 def shorten_runs(
-    m: Ints, channel: int, place: int, length: int, dropped: Marks, whole: bool
+    m: int, channel: int, place: int, length: int, dropped: Marks, whole: bool
 ) -> None:
     """Let the runs of a runner begin after the last row that is dropped.
 
@@ -85,7 +85,7 @@ def shorten_runs(
 
 
 @inlined
-def _look_anew(m: Ints, record: int) -> None:
+def _look_anew(m: int, record: int) -> None:
     """Have all runs of a partition looked at when the next event comes.
 
     A list that no run holds begins anew, as its last entry is not there to be compared with.

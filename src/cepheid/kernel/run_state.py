@@ -14,7 +14,7 @@ import numpy as np
 from cepheid.kernel.compiled import compiled, inlined
 from cepheid.kernel.memory import RUNS, append, ints, reserve, resize, set_size, size, tags
 from cepheid.kernel.store import MOVED, ROW_CELLS, ROW_TAGS, WIDTH, keep, scalar
-from cepheid.kernel.values import DOUBLE, INT, MISSING, Ints, as_float
+from cepheid.kernel.values import DOUBLE, INT, MISSING, as_float
 
 (
     RUN_TYPE,
@@ -124,7 +124,7 @@ NOWHERE, UNKNOWN = -2, -1
 
 
 @inlined
-def field_of(m: Ints, channel: int, which: int) -> int:
+def field_of(m: int, channel: int, which: int) -> int:
     """What the table says about a channel."""
     return int(ints(m, RUN_CHANNEL)[channel * CHANNEL_WIDTH + which])
 
@@ -152,7 +152,7 @@ def mixed(code: int, tag: int, cell: int) -> int:
 
 
 @compiled
-def find_partition(m: Ints, channel: int, keys: int, keys_end: int, row: int) -> int:
+def find_partition(m: int, channel: int, keys: int, keys_end: int, row: int) -> int:
     """The record of the partition that an event belongs to; `UNKNOWN` is one without a record.
 
     `NOWHERE` is an event of no partition. Its keys stay in `RUN_SOUGHT`, after their hash.
@@ -181,7 +181,7 @@ def find_partition(m: Ints, channel: int, keys: int, keys_end: int, row: int) ->
 
 
 @inlined
-def _find_record(m: Ints, channel: int, code: int, found: int) -> int:
+def _find_record(m: int, channel: int, code: int, found: int) -> int:
     if size(m, RUN_BUCKET) == 0:
         return UNKNOWN
     buckets, state, sought = ints(m, RUN_BUCKET), ints(m, RUN_PARTITION), ints(m, RUN_SOUGHT)
@@ -199,7 +199,7 @@ def _find_record(m: Ints, channel: int, code: int, found: int) -> int:
 
 
 @compiled
-def new_partition(m: Ints, channel: int) -> int:
+def new_partition(m: int, channel: int) -> int:
     """A record at the end, for the keys that were sought last; nothing finds it yet."""
     record = size(m, RUN_PARTITION)
     resize(m, RUN_PARTITION, record + field_of(m, channel, CHANNEL_SIZE))
@@ -215,14 +215,14 @@ def new_partition(m: Ints, channel: int) -> int:
 
 
 @compiled
-def drop_last_partition(m: Ints, record: int) -> None:
+def drop_last_partition(m: int, record: int) -> None:
     """Take back a record that was the last to be made, before anything could find it."""
     set_size(m, RUN_ENTRY, ints(m, RUN_PARTITION)[record + BLOCK])
     set_size(m, RUN_PARTITION, record)
 
 
 @compiled
-def register_partition(m: Ints, record: int) -> None:
+def register_partition(m: int, record: int) -> None:
     """Let a record be found."""
     channel = ints(m, RUN_PARTITION)[record + CHANNEL]
     if field_of(m, channel, CHANNEL_KEYS) == 0:
@@ -242,7 +242,7 @@ def register_partition(m: Ints, record: int) -> None:
 
 
 @inlined
-def _put_bucket(m: Ints, channel: int, record: int) -> None:
+def _put_bucket(m: int, channel: int, record: int) -> None:
     buckets, state = ints(m, RUN_BUCKET), ints(m, RUN_PARTITION)
     mask, code = size(m, RUN_BUCKET) - 1, channel
     for key in range(field_of(m, channel, CHANNEL_KEYS)):
@@ -255,7 +255,7 @@ def _put_bucket(m: Ints, channel: int, record: int) -> None:
 
 
 @compiled
-def _rehash(m: Ints) -> None:
+def _rehash(m: int) -> None:
     """Find buckets for all records with keys anew, with room for as many again."""
     room = 64
     while room < 4 * ints(m, RUN_TALLY)[0]:
@@ -274,7 +274,7 @@ def _rehash(m: Ints) -> None:
 
 
 @compiled
-def oldest(m: Ints, record: int) -> int:
+def oldest(m: int, record: int) -> int:
     """The first entry that a run still holds; as many as there are when none does."""
     state, runners = ints(m, RUN_PARTITION), ints(m, RUN_RUNNER)
     channel = state[record + CHANNEL]
@@ -289,7 +289,7 @@ def oldest(m: Ints, record: int) -> int:
 
 
 @compiled
-def make_room(m: Ints, record: int) -> None:
+def make_room(m: int, record: int) -> None:
     """Let a block that is full have room: move what is alive to its beginning, or to a larger one.
 
     Half of the block is free afterwards, so that an event costs no more than its own move.
@@ -313,7 +313,7 @@ def make_room(m: Ints, record: int) -> None:
 
 
 @compiled
-def _shift(m: Ints, record: int, by: int) -> None:
+def _shift(m: int, record: int, by: int) -> None:
     """Count entries from a later one on."""
     state = ints(m, RUN_PARTITION)
     channel = state[record + CHANNEL]
@@ -329,7 +329,7 @@ def _shift(m: Ints, record: int, by: int) -> None:
 
 
 @compiled
-def mark_runs(m: Ints, now: int) -> None:
+def mark_runs(m: int, now: int) -> None:
     """Say which rows runs still need. Nothing of a run expires by time."""
     record = 0
     while record < size(m, RUN_PARTITION):
@@ -342,7 +342,7 @@ def mark_runs(m: Ints, now: int) -> None:
 
 
 @compiled
-def move_runs(m: Ints) -> None:
+def move_runs(m: int) -> None:
     """Give up partitions without events, and follow the rows to where they have gone."""
     end, to = size(m, RUN_PARTITION), 0
     set_size(m, RUN_ASIDE, 0)
@@ -371,7 +371,7 @@ def move_runs(m: Ints) -> None:
 
 
 @compiled
-def _move_entries(m: Ints, record: int) -> None:
+def _move_entries(m: int, record: int) -> None:
     """Copy the entries of a record that are alive aside, with the rows' new places."""
     first = oldest(m, record)
     state, moved = ints(m, RUN_PARTITION), ints(m, MOVED)

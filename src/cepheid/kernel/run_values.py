@@ -37,7 +37,7 @@ from cepheid.kernel.run_state import (
 from cepheid.kernel.store import ROW_CELLS, ROW_TAGS, WIDTH, scalar
 from cepheid.kernel.sums import AVG, MAX, MIN, SUM, add_to_sum, begin_sum, divided, end_sum
 from cepheid.kernel.sums import COUNT as COUNTED
-from cepheid.kernel.values import BOOL, DOUBLE, INT, MISSING, Ints, as_cell, as_float
+from cepheid.kernel.values import BOOL, DOUBLE, INT, MISSING, as_cell, as_float
 
 TEST_PROGRAM, TEST_MISSING, TEST_COLUMN, TEST_LOW, TEST_HIGH, TEST_LEAST, TEST_MOST = range(7)
 TEST_WIDTH = 7
@@ -74,7 +74,7 @@ NOT_KNOWN = -1
 
 
 @inlined
-def passes(m: Ints, test: int, row: int) -> bool:
+def passes(m: int, test: int, row: int) -> bool:
     """Whether an event passes a test; -1 is none."""
     if test < 0:
         return True
@@ -92,7 +92,7 @@ def passes(m: Ints, test: int, row: int) -> bool:
 
 
 @inlined
-def measure(m: Ints, channel: int, record: int, at: int, row: int) -> None:
+def measure(m: int, channel: int, record: int, at: int, row: int) -> None:
     """Write the sums so far into an entry, and add its event to them."""
     entries, state, table = ints(m, RUN_ENTRY), ints(m, RUN_PARTITION), ints(m, RUN_MEASURE)
     total = record + field_of(m, channel, CHANNEL_TOTALS)
@@ -124,7 +124,7 @@ def measure(m: Ints, channel: int, record: int, at: int, row: int) -> None:
 
 
 @inlined
-def _count_extreme(m: Ints, total: int, tag: int, cell: int) -> None:
+def _count_extreme(m: int, total: int, tag: int, cell: int) -> None:
     """Count a number; ints that are no doubles are left out."""
     state = ints(m, RUN_PARTITION)
     if tag == DOUBLE:
@@ -135,7 +135,7 @@ def _count_extreme(m: Ints, total: int, tag: int, cell: int) -> None:
 
 @compiled
 def _add_extreme(
-    m: Ints, channel: int, record: int, at: int, kind: int, tag: int, cell: int
+    m: int, channel: int, record: int, at: int, kind: int, tag: int, cell: int
 ) -> None:
     """Link an entry with those before it that it exceeds.
 
@@ -170,7 +170,7 @@ def _exceeds(number: float, other: float, kind: int) -> bool:
 
 
 @compiled
-def _add_number(m: Ints, total: int, tag: int, cell: int) -> None:
+def _add_number(m: int, total: int, tag: int, cell: int) -> None:
     """Add a double as whole and fraction, or count it as left out, as ints that are too large."""
     state, number = ints(m, RUN_PARTITION), as_float(cell)
     whole = np.floor(abs(number))
@@ -190,7 +190,7 @@ def _add_number(m: Ints, total: int, tag: int, cell: int) -> None:
 
 
 @compiled
-def set_values(m: Ints, record: int, begin: int, values: int, values_end: int) -> None:
+def set_values(m: int, record: int, begin: int, values: int, values_end: int) -> None:
     """Put values of the run from an entry on into the registers."""
     table = ints(m, RUN_VALUE)
     for at in range(values * VALUE_WIDTH, values_end * VALUE_WIDTH, VALUE_WIDTH):
@@ -207,7 +207,7 @@ def set_values(m: Ints, record: int, begin: int, values: int, values_end: int) -
 
 
 @inlined
-def _item(m: Ints, record: int, begin: int, index: int, column: int) -> tuple[int, int]:
+def _item(m: int, record: int, begin: int, index: int, column: int) -> tuple[int, int]:
     """The value of the i-th event (from 1; -1 is the last)."""
     state = ints(m, RUN_PARTITION)
     place = begin + index - 1 if index > 0 else state[record + COUNT] + index
@@ -220,7 +220,7 @@ def _item(m: Ints, record: int, begin: int, index: int, column: int) -> tuple[in
 
 
 @compiled
-def _measured(m: Ints, record: int, begin: int, at: int) -> tuple[int, int]:
+def _measured(m: int, record: int, begin: int, at: int) -> tuple[int, int]:
     """An aggregate from what the entries know, where they know it."""
     state, entries = ints(m, RUN_PARTITION), ints(m, RUN_ENTRY)
     channel, offset = state[record + CHANNEL], ints(m, RUN_VALUE)[at + VALUE_MEASURE]
@@ -249,7 +249,7 @@ def _measured(m: Ints, record: int, begin: int, at: int) -> tuple[int, int]:
 
 
 @inlined
-def _extreme(m: Ints, first: int, width: int) -> int:
+def _extreme(m: int, first: int, width: int) -> int:
     """The cell of the extreme from an entry on; the way to it becomes one step."""
     entries = ints(m, RUN_ENTRY)
     last = first
@@ -264,9 +264,7 @@ def _extreme(m: Ints, first: int, width: int) -> int:
 
 
 @compiled
-def _rounded(
-    m: Ints, function: int, whole: int, fraction: np.uint64, found: int
-) -> tuple[int, int]:
+def _rounded(m: int, function: int, whole: int, fraction: np.uint64, found: int) -> tuple[int, int]:
     """A sum that is not whole as a double, rounded once; an average is rounded once more."""
     begin_sum(m)
     add_to_sum(m, SUM, INT, whole)
@@ -278,7 +276,7 @@ def _rounded(
 
 
 @compiled
-def _walked(m: Ints, record: int, begin: int, at: int) -> tuple[int, int]:
+def _walked(m: int, record: int, begin: int, at: int) -> tuple[int, int]:
     """An aggregate over the events of the run, one by one."""
     table, state, entries = ints(m, RUN_VALUE), ints(m, RUN_PARTITION), ints(m, RUN_ENTRY)
     function, column = table[at + VALUE_FUNCTION], table[at + VALUE_COLUMN]

@@ -116,7 +116,7 @@ from cepheid.kernel.store import (
     compare_rows,
     scalar,
 )
-from cepheid.kernel.values import DOUBLE, INT, TEXT, Ints, as_float
+from cepheid.kernel.values import DOUBLE, INT, TEXT, as_float
 
 __all__ = ["mark_runs", "move_runs", "see_runs"]
 
@@ -130,7 +130,7 @@ _AT_ONCE, _NEVER = -(2**63), 2**63 - 1
 
 
 @compiled
-def see_runs(m: Ints, row: int) -> bool:
+def see_runs(m: int, row: int) -> bool:
     """An event enters; whether a run holds it afterwards."""
     type_ = ints(m, ROW_TYPE)[row]
     if type_ < 0 or (type_ + 1) * TYPE_WIDTH > size(m, RUN_TYPE):
@@ -147,7 +147,7 @@ def see_runs(m: Ints, row: int) -> bool:
 
 
 @inlined
-def _find_case(m: Ints, switch: int, row: int) -> int:
+def _find_case(m: int, switch: int, row: int) -> int:
     """Where the case for the value of a switch is, or -1."""
     table, cases = ints(m, RUN_SWITCH), ints(m, RUN_CASE)
     where = row * scalar(m, WIDTH) + table[switch + SWITCH_COLUMN]
@@ -167,7 +167,7 @@ def _find_case(m: Ints, switch: int, row: int) -> int:
 
 
 @compiled
-def _see_listed(m: Ints, at: int, end: int, row: int) -> bool:
+def _see_listed(m: int, at: int, end: int, row: int) -> bool:
     """An event enters the channels of some entries; whether a run holds it afterwards."""
     held, passed = False, -1
     listed = ints(m, RUN_LISTED)
@@ -195,7 +195,7 @@ def _see_listed(m: Ints, at: int, end: int, row: int) -> bool:
 
 
 @inlined
-def _enter(m: Ints, channel: int, record: int, row: int) -> bool:
+def _enter(m: int, channel: int, record: int, row: int) -> bool:
     """An event enters a partition; whether a run holds it afterwards."""
     _add(m, channel, record, row)
     state = ints(m, RUN_PARTITION)
@@ -209,7 +209,7 @@ def _enter(m: Ints, channel: int, record: int, row: int) -> bool:
 
 
 @compiled
-def _open(m: Ints, channel: int, row: int) -> bool:
+def _open(m: int, channel: int, row: int) -> bool:
     """An event opens a partition; whether a run holds it afterwards.
 
     Otherwise nothing is left of the partition, as there may be very many that hold nothing.
@@ -226,7 +226,7 @@ def _open(m: Ints, channel: int, row: int) -> bool:
 
 
 @inlined
-def _add(m: Ints, channel: int, record: int, row: int) -> None:
+def _add(m: int, channel: int, record: int, row: int) -> None:
     """Make an entry for an event."""
     state = ints(m, RUN_PARTITION)
     place = state[record + COUNT]
@@ -251,7 +251,7 @@ def _add(m: Ints, channel: int, record: int, row: int) -> None:
 
 
 @compiled
-def _watch(m: Ints, channel: int, record: int, row: int) -> bool:
+def _watch(m: int, channel: int, record: int, row: int) -> bool:
     """Look at every run of a partition after an event was added; whether any of them holds it."""
     state, table = ints(m, RUN_PARTITION), ints(m, RUN_RUNNER)
     begins, count = record + field_of(m, channel, CHANNEL_BEGINS), state[record + COUNT]
@@ -293,7 +293,7 @@ def _watch(m: Ints, channel: int, record: int, row: int) -> bool:
 
 
 @inlined
-def _begin_anew(m: Ints, channel: int, record: int) -> None:
+def _begin_anew(m: int, channel: int, record: int) -> None:
     """No run holds anything: entries count from the beginning of the block again."""
     state, table = ints(m, RUN_PARTITION), ints(m, RUN_RUNNER)
     begins = record + field_of(m, channel, CHANNEL_BEGINS)
@@ -306,7 +306,7 @@ def _begin_anew(m: Ints, channel: int, record: int) -> None:
 
 
 @compiled
-def _give_up(m: Ints, record: int, begin: int, run: int, length: int) -> int:
+def _give_up(m: int, record: int, begin: int, run: int, length: int) -> int:
     """Where a run begins after its oldest events were dropped until it is no longer full."""
     state, entries, starts = ints(m, RUN_PARTITION), ints(m, RUN_ENTRY), ints(m, ROW_START)
     width, count = field_of(m, state[record + CHANNEL], CHANNEL_ENTRY), state[record + COUNT]
@@ -321,7 +321,7 @@ def _give_up(m: Ints, record: int, begin: int, run: int, length: int) -> int:
 
 
 @compiled
-def _judge(m: Ints, runner: int, record: int, begin: int, row: int) -> bool:
+def _judge(m: int, runner: int, record: int, begin: int, row: int) -> bool:
     """Judge a run that is full: a match, or a failure."""
     table = ints(m, RUN_RUNNER)
     ints(m, FRAME_ROW)[0] = row
@@ -341,7 +341,7 @@ def _judge(m: Ints, runner: int, record: int, begin: int, row: int) -> bool:
 
 
 @inlined
-def _holds(m: Ints, runner: int, row: int) -> bool:
+def _holds(m: int, runner: int, row: int) -> bool:
     """Whether the condition of a runner holds, given the values of the run."""
     table = ints(m, RUN_RUNNER)
     condition, register = table[runner + RUNNER_CONDITION], table[runner + RUNNER_COMPARED]
@@ -358,7 +358,7 @@ def _holds(m: Ints, runner: int, row: int) -> bool:
 
 
 @inlined
-def _add_outputs(m: Ints, runner: int, row: int) -> None:
+def _add_outputs(m: int, runner: int, row: int) -> None:
     """Write the values of a match down; most are values of the run as they are."""
     table, outputs = ints(m, RUN_RUNNER), ints(m, RUN_OUTPUT)
     for number in range(table[runner + RUNNER_OUTPUTS], table[runner + RUNNER_OUTPUTS_END]):
@@ -374,7 +374,7 @@ def _add_outputs(m: Ints, runner: int, row: int) -> None:
 
 
 @compiled
-def _last_end(m: Ints, record: int, begin: int) -> int:
+def _last_end(m: int, record: int, begin: int) -> int:
     state, entries, ends = ints(m, RUN_PARTITION), ints(m, RUN_ENTRY), ints(m, ROW_END)
     width, block = field_of(m, state[record + CHANNEL], CHANNEL_ENTRY), state[record + BLOCK]
     last = ends[entries[block + begin * width]]
@@ -384,7 +384,7 @@ def _last_end(m: Ints, record: int, begin: int) -> int:
 
 
 @compiled
-def _add_run(m: Ints, record: int, begin: int, label: int) -> None:
+def _add_run(m: int, record: int, begin: int, label: int) -> None:
     """Write the events of a run down as constituents, in the total order."""
     state = ints(m, RUN_PARTITION)
     width, count = field_of(m, state[record + CHANNEL], CHANNEL_ENTRY), state[record + COUNT]
@@ -403,7 +403,7 @@ def _add_run(m: Ints, record: int, begin: int, label: int) -> None:
 
 
 @compiled
-def _sort(m: Ints, begin: int, end: int) -> None:
+def _sort(m: int, begin: int, end: int) -> None:
     """Sort constituents; they nearly are, as only what rules make comes out of order."""
     rows = ints(m, MATCH_ROW)
     for at in range(begin + 1, end):
@@ -415,7 +415,7 @@ def _sort(m: Ints, begin: int, end: int) -> None:
 
 
 @compiled
-def _fail(m: Ints, runner: int, record: int, begin: int, reason: int) -> None:
+def _fail(m: int, runner: int, record: int, begin: int, reason: int) -> None:
     """Write failures down, one for every rule of the runner, if anybody wants them."""
     if ints(m, RUN_SETTING)[SETTING_FAILURES] == 0:
         return

@@ -30,7 +30,7 @@ from cepheid.kernel.values import Ints
 
 
 @compiled
-def rows_of(m: Ints, stacks: Ints, now: int) -> Ints:
+def rows_of(m: int, stacks: Ints, now: int) -> Ints:
     """The rows that stacks keep and that are alive now, each as often as they keep it."""
     wanted = np.zeros(size(m, STACK) // STACK_WIDTH, np.bool_)
     wanted[stacks] = True
@@ -52,7 +52,7 @@ def rows_of(m: Ints, stacks: Ints, now: int) -> Ints:
 
 
 @compiled
-def drop_rows(m: Ints, stacks: Ints, dropped: Ints) -> None:
+def drop_rows(m: int, stacks: Ints, dropped: Ints) -> None:
     """Take rows, which are the oldest of all in these stacks, out of their lists."""
     wanted = np.zeros(size(m, STACK) // STACK_WIDTH, np.bool_)
     wanted[stacks] = True
@@ -83,7 +83,7 @@ def drop_rows(m: Ints, stacks: Ints, dropped: Ints) -> None:
 
 
 @compiled
-def waiting_of(m: Ints, tree: int) -> int:
+def waiting_of(m: int, tree: int) -> int:
     """How many matches of a tree wait for their deadline."""
     count = 0
     for place in range(size(m, WAIT_HEAP)):
@@ -93,7 +93,7 @@ def waiting_of(m: Ints, tree: int) -> int:
 
 
 @compiled
-def drop_waiting(m: Ints, tree: int, dropped: int) -> None:
+def drop_waiting(m: int, tree: int, dropped: int) -> None:
     """Give up so many waiting matches of a tree, those with the nearest deadlines first.
 
     What is left is sorted by its deadline, which is a heap.

@@ -34,7 +34,6 @@ from cepheid.kernel.detector_slots import (
 )
 from cepheid.kernel.memory import ints, resize, size
 from cepheid.kernel.store import NOW, scalar
-from cepheid.kernel.values import Ints
 
 PARALLEL_LIMIT = 1000
 """How many matches each side of a parallel expression keeps, if the rule has no window."""
@@ -42,7 +41,7 @@ FEW_MATCHES = 64
 
 
 @compiled
-def add_match(m: Ints, side: int, node: int, start: int, end: int) -> None:
+def add_match(m: int, side: int, node: int, start: int, end: int) -> None:
     """Add a new match to a side (the number of its machine); its chain is used up."""
     counters, line = ints(m, COUNTERS), SIDE_WIDTH * side
     match = counters[FREE_MATCH]
@@ -67,7 +66,7 @@ def add_match(m: Ints, side: int, node: int, start: int, end: int) -> None:
 
 
 @compiled
-def sweep_side(m: Ints, side: int, now: int) -> None:
+def sweep_side(m: int, side: int, now: int) -> None:
     """Drop the matches of a side that no pair needs any more, up to the new ones."""
     detector = DETECTOR_WIDTH * ints(m, MACHINE)[MACHINE_WIDTH * side + MACHINE_DETECTOR]
     sides, line = ints(m, SIDE), SIDE_WIDTH * side
@@ -78,7 +77,7 @@ def sweep_side(m: Ints, side: int, now: int) -> None:
 
 
 @compiled
-def _drop_old(m: Ints, side: int, bound: int) -> None:
+def _drop_old(m: int, side: int, bound: int) -> None:
     """Drop matches that started before a time."""
     sides, matches, line = ints(m, SIDE), ints(m, SIDE_MATCH), SIDE_WIDTH * side
     before, match = NONE, sides[line + SIDE_HEAD]
@@ -93,7 +92,7 @@ def _drop_old(m: Ints, side: int, bound: int) -> None:
 
 
 @compiled
-def drop_match(m: Ints, side: int, before: int, match: int) -> None:
+def drop_match(m: int, side: int, before: int, match: int) -> None:
     """Forget a match of a side, given the one before it."""
     sides, matches, line = ints(m, SIDE), ints(m, SIDE_MATCH), SIDE_WIDTH * side
     at = MATCH_WIDTH * match
@@ -112,7 +111,7 @@ def drop_match(m: Ints, side: int, before: int, match: int) -> None:
 
 
 @compiled
-def end_pairing(m: Ints, side: int) -> None:
+def end_pairing(m: int, side: int) -> None:
     """What was new is new no longer; without a time, only so many matches are kept."""
     sides, line = ints(m, SIDE), SIDE_WIDTH * side
     sides[line + SIDE_NEW] = NONE

@@ -19,6 +19,7 @@ from cepheid.kernel.memory import (
     TREES,
     append,
     capacity,
+    exchange,
     grow,
     ints,
     set_size,
@@ -81,7 +82,7 @@ def key_of(tag: int, cell: int) -> tuple[int, int]:
 
 
 @inlined
-def find_list(m: Ints, stack: int, tag: int, cell: int) -> int:
+def find_list(m: int, stack: int, tag: int, cell: int) -> int:
     """The number of a list, or -1."""
     slots, lists = shorts(m, LIST_SLOTS), ints(m, LIST)
     mask = size(m, LIST_SLOTS) - 1
@@ -98,14 +99,14 @@ def find_list(m: Ints, stack: int, tag: int, cell: int) -> int:
 
 
 @inlined
-def head_of(m: Ints, stack: int, tag: int, cell: int) -> int:
+def head_of(m: int, stack: int, tag: int, cell: int) -> int:
     """The newest entry of a list, or -1."""
     number = find_list(m, stack, tag, cell)
     return int(ints(m, LIST)[4 * number + LIST_HEAD]) if number >= 0 else -1
 
 
 @compiled
-def _new_list(m: Ints, stack: int, tag: int, cell: int) -> int:
+def _new_list(m: int, stack: int, tag: int, cell: int) -> int:
     number = size(m, LIST) // 4
     append(m, LIST, stack)
     append(m, LIST, tag)
@@ -119,7 +120,7 @@ def _new_list(m: Ints, stack: int, tag: int, cell: int) -> int:
 
 
 @inlined
-def _put_slot(m: Ints, number: int) -> None:
+def _put_slot(m: int, number: int) -> None:
     slots, lists = shorts(m, LIST_SLOTS), ints(m, LIST)
     mask = size(m, LIST_SLOTS) - 1
     slot = hashed(lists[4 * number], lists[4 * number + 1], lists[4 * number + 2], mask)
@@ -129,7 +130,7 @@ def _put_slot(m: Ints, number: int) -> None:
 
 
 @compiled
-def rehash(m: Ints) -> None:
+def rehash(m: int) -> None:
     """Find slots for all lists anew, with room for half as many more; a free slot is 0."""
     count, room = size(m, LIST) // 4, 64
     while room < 3 * count:
@@ -142,7 +143,7 @@ def rehash(m: Ints) -> None:
 
 
 @inlined
-def push(m: Ints, stack: int, tag: int, cell: int, row: int, low: int, high: int) -> None:
+def push(m: int, stack: int, tag: int, cell: int, row: int, low: int, high: int) -> None:
     """Put a row on top of a list, with the members of the family that it satisfies."""
     number = find_list(m, stack, tag, cell)
     if number < 0:
@@ -167,7 +168,7 @@ def push(m: Ints, stack: int, tag: int, cell: int, row: int, low: int, high: int
 
 
 @inlined
-def _put_members(m: Ints, entry: int, low: int, high: int, skip: int) -> None:
+def _put_members(m: int, entry: int, low: int, high: int, skip: int) -> None:
     """Say which members of the family an entry satisfies."""
     place = MEMBERS_WIDTH * entry
     if place + MEMBERS_WIDTH > capacity(m, ENTRY_MEMBERS):
@@ -179,7 +180,7 @@ def _put_members(m: Ints, entry: int, low: int, high: int, skip: int) -> None:
 
 
 @compiled
-def _insert(m: Ints, number: int, entry: int) -> None:
+def _insert(m: int, number: int, entry: int) -> None:
     """Put an entry where it belongs in the total order, which is mostly on top."""
     entries, lists = shorts(m, ENTRY), ints(m, LIST)
     stairs = ints(m, STACK)[STACK_WIDTH * lists[4 * number] + STACK_STAIRCASE] >= 0
@@ -202,13 +203,13 @@ def _insert(m: Ints, number: int, entry: int) -> None:
 
 
 @inlined
-def _precedes(m: Ints, row: int, entry: int) -> bool:
+def _precedes(m: int, row: int, entry: int) -> bool:
     other = int(np.int64(shorts(m, ENTRY)[ENTRY_WIDTH * entry]))
     return compare_rows(m, row, other) < 0
 
 
 @inlined
-def _find_stair(m: Ints, entry: int, below: int, cover: int) -> None:
+def _find_stair(m: int, entry: int, below: int, cover: int) -> None:
     """Set the nearest older entry that serves a member that this one does not serve.
 
     An older one that starts later may be in a window in which this one is not.
@@ -230,7 +231,7 @@ def _find_stair(m: Ints, entry: int, below: int, cover: int) -> None:
 
 
 @compiled
-def newest_of_all(m: Ints, stack: int, source: int) -> int:
+def newest_of_all(m: int, stack: int, source: int) -> int:
     """The newest entry of a stack of all events; its list is made if nobody has asked before.
 
     The events are those of another stack, by key. Entries may move.
@@ -242,7 +243,7 @@ def newest_of_all(m: Ints, stack: int, source: int) -> int:
 
 
 @compiled
-def _gather_all(m: Ints, stack: int, source: int) -> None:
+def _gather_all(m: int, stack: int, source: int) -> None:
     """Put the events of all lists of a stack into one, in the order in which they came."""
     entries, lists = shorts(m, ENTRY), ints(m, LIST)
     places = np.full(size(m, ROW_END), -1, np.int64)
@@ -270,7 +271,7 @@ def _gather_all(m: Ints, stack: int, source: int) -> None:
 
 
 @inlined
-def find_consumed(m: Ints, tree: int, row: int) -> int:
+def find_consumed(m: int, tree: int, row: int) -> int:
     """Where the bits are that tell for which members an event is gone; -1 if it is for none."""
     trees, rows = ints(m, CONSUMED_FAMILY), ints(m, CONSUMED_ROW)
     mask = size(m, CONSUMED_FAMILY) - 1
@@ -283,13 +284,13 @@ def find_consumed(m: Ints, tree: int, row: int) -> int:
 
 
 @inlined
-def is_consumed(m: Ints, tree: int, row: int) -> bool:
+def is_consumed(m: int, tree: int, row: int) -> bool:
     """Whether an event is gone for a tree of one member."""
     return find_consumed(m, tree, row) >= 0
 
 
 @compiled
-def consume(m: Ints, tree: int, row: int, low: int, high: int, words: int) -> None:
+def consume(m: int, tree: int, row: int, low: int, high: int, words: int) -> None:
     """Take an event away from some members of a tree that has so many words of members."""
     at = find_consumed(m, tree, row)
     if at < 0:
@@ -315,7 +316,7 @@ def range_bits(low: int, high: int, word: int) -> int:
 
 
 @inlined
-def _put_consumed(m: Ints, tree: int, row: int, at: int) -> None:
+def _put_consumed(m: int, tree: int, row: int, at: int) -> None:
     trees, rows = ints(m, CONSUMED_FAMILY), ints(m, CONSUMED_ROW)
     mask = size(m, CONSUMED_FAMILY) - 1
     slot = hashed(tree, 0, row, mask)
@@ -326,7 +327,7 @@ def _put_consumed(m: Ints, tree: int, row: int, at: int) -> None:
 
 
 @compiled
-def _rebuild_consumed(m: Ints, room: int) -> None:
+def _rebuild_consumed(m: int, room: int) -> None:
     """Find slots anew for everything that was consumed, in so much room."""
     count = size(m, CONSUMED_FAMILY)
     trees, rows = ints(m, CONSUMED_FAMILY)[:count].copy(), ints(m, CONSUMED_ROW)[:count].copy()
@@ -342,7 +343,7 @@ def _rebuild_consumed(m: Ints, room: int) -> None:
 
 
 @compiled
-def move_consumed(m: Ints, words: Ints) -> None:
+def move_consumed(m: int, words: Ints) -> None:
     """Take the new numbers of rows; what was consumed and is no longer kept is forgotten.
 
     `words` tells how many words of bits each tree has.
@@ -373,7 +374,7 @@ def move_consumed(m: Ints, words: Ints) -> None:
 
 
 @compiled
-def mark_stacks(m: Ints, now: int) -> None:
+def mark_stacks(m: int, now: int) -> None:
     """Copy what is alive into new entries, list by list, and say which rows they need.
 
     A list is cut where its stack's retention ends; a list without entries is given up.
@@ -403,7 +404,7 @@ def mark_stacks(m: Ints, now: int) -> None:
 
 
 @inlined
-def _copy_list(m: Ints, entry: int, to: int, oldest: int, hole: bool) -> int:
+def _copy_list(m: int, entry: int, to: int, oldest: int, hole: bool) -> int:
     """Copy the entries of a list that end after some time; where the next list begins."""
     entries, other, ends = shorts(m, ENTRY), shorts(m, OTHER_ENTRY), ints(m, ROW_END)
     members, others = shorts(m, ENTRY_MEMBERS), shorts(m, OTHER_MEMBERS)
@@ -426,11 +427,10 @@ def _copy_list(m: Ints, entry: int, to: int, oldest: int, hole: bool) -> int:
 
 
 @compiled
-def move_stacks(m: Ints) -> None:
+def move_stacks(m: int) -> None:
     """Take the new entries, with the new numbers of rows."""
-    for word in range(3):
-        for slot, other in ((ENTRY, OTHER_ENTRY), (ENTRY_MEMBERS, OTHER_MEMBERS)):
-            m[3 * slot + word], m[3 * other + word] = m[3 * other + word], m[3 * slot + word]
+    exchange(m, ENTRY, OTHER_ENTRY)
+    exchange(m, ENTRY_MEMBERS, OTHER_MEMBERS)
     set_size(m, OTHER_ENTRY, 0)
     set_size(m, OTHER_MEMBERS, 0)
     entries, moved = shorts(m, ENTRY), ints(m, MOVED)
@@ -440,7 +440,7 @@ def move_stacks(m: Ints) -> None:
 
 
 @compiled
-def _find_stairs(m: Ints) -> None:
+def _find_stairs(m: int) -> None:
     """Find the stairs of all lists anew; a list lies in one piece, its newest entry first."""
     entries, lists, stacks = shorts(m, ENTRY), ints(m, LIST), ints(m, STACK)
     end = size(m, ENTRY) // ENTRY_WIDTH

@@ -27,11 +27,11 @@ from cepheid.kernel.tables import (
     TREE_WIDTH,
     TREE_WITHIN,
 )
-from cepheid.kernel.values import MISSING, Ints
+from cepheid.kernel.values import MISSING
 
 
 @compiled
-def passes(m: Ints, tree: int, depth: int, begin: int, end: int, own: int) -> bool:
+def passes(m: int, tree: int, depth: int, begin: int, end: int, own: int) -> bool:
     """Take steps until one does not hold; callers in a loop see to it that there are any."""
     missing = ints(m, TREE)[TREE_WIDTH * tree + TREE_MISSING] == 1
     steps = ints(m, STEP)
@@ -57,7 +57,7 @@ def passes(m: Ints, tree: int, depth: int, begin: int, end: int, own: int) -> bo
 
 
 @inlined
-def _is_equivalent(m: Ints, depth: int, column: int, own: int) -> bool:
+def _is_equivalent(m: int, depth: int, column: int, own: int) -> bool:
     """Whether an event has the value in a column that those bound before it have.
 
     Those that have one are equal already, so that any of them will do.
@@ -77,7 +77,7 @@ def _is_equivalent(m: Ints, depth: int, column: int, own: int) -> bool:
 
 
 @compiled
-def _narrow(m: Ints, depth: int, narrow: int, own: int, missing: bool) -> bool:
+def _narrow(m: int, depth: int, narrow: int, own: int, missing: bool) -> bool:
     """Keep the members of the family whose constant fits a value; False when none is left."""
     program = ints(m, NARROW)[NARROW_WIDTH * narrow + NARROW_PROGRAM]
     hole = ints(m, NARROW)[NARROW_WIDTH * narrow + NARROW_HOLE]
@@ -89,7 +89,7 @@ def _narrow(m: Ints, depth: int, narrow: int, own: int, missing: bool) -> bool:
 
 
 @inlined
-def _is_within(m: Ints, tree: int) -> bool:
+def _is_within(m: int, tree: int) -> bool:
     """Whether the terminator alone fits into the window over the whole match.
 
     The others are only looked for in that window.

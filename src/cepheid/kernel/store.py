@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from cepheid.kernel.compiled import compiled, inlined
 from cepheid.kernel.memory import NARROW, STORE, append, grow, ints, set_size, shorts, size, tags
-from cepheid.kernel.values import Ints
 
 (
     SCALARS,
@@ -62,19 +61,19 @@ NEVER = 2**62
 
 
 @inlined
-def scalar(m: Ints, which: int) -> int:
+def scalar(m: int, which: int) -> int:
     """One of the numbers of the whole kernel."""
     return int(ints(m, SCALARS)[which])
 
 
 @inlined
-def set_scalar(m: Ints, which: int, value: int) -> None:
+def set_scalar(m: int, which: int, value: int) -> None:
     """Set one of the numbers of the whole kernel."""
     ints(m, SCALARS)[which] = value
 
 
 @compiled
-def _grow_rows(m: Ints, rows: int) -> None:
+def _grow_rows(m: int, rows: int) -> None:
     width = scalar(m, WIDTH)
     for slot in (ROW_END, ROW_START, ROW_ORIGIN, ROW_TYPE):
         grow(m, slot, rows, 8)
@@ -84,7 +83,7 @@ def _grow_rows(m: Ints, rows: int) -> None:
 
 
 @inlined
-def new_row(m: Ints, origin: int, type_: int, start: int, end: int, made: int) -> int:
+def new_row(m: int, origin: int, type_: int, start: int, end: int, made: int) -> int:
     """A row for an event; its cells are whatever was there before."""
     row = size(m, ROW_END)
     if row == ints(m, ROW_END).shape[0]:
@@ -99,7 +98,7 @@ def new_row(m: Ints, origin: int, type_: int, start: int, end: int, made: int) -
 
 
 @inlined
-def new_origin(m: Ints) -> int:
+def new_origin(m: int) -> int:
     """The origin of an event that the kernel makes."""
     scalars = ints(m, SCALARS)
     scalars[MADE] += 1
@@ -114,7 +113,7 @@ _PARTS = 2
 
 
 @inlined
-def _compare_heads(m: Ints, one: int, other: int) -> int:
+def _compare_heads(m: int, one: int, other: int) -> int:
     """-1, 0 or 1 by interval, depth and origin; `_PARTS` for composite events alike in these."""
     if one == other:
         return 0
@@ -135,7 +134,7 @@ def _compare_heads(m: Ints, one: int, other: int) -> int:
 
 
 @compiled
-def compare_rows(m: Ints, one: int, other: int) -> int:
+def compare_rows(m: int, one: int, other: int) -> int:
     """-1, 0 or 1: the total order of events, as `cepheid.events.Order` has it.
 
     Events from outside come in the order of their origins. A composite event comes after what it
@@ -146,7 +145,7 @@ def compare_rows(m: Ints, one: int, other: int) -> int:
 
 
 @compiled
-def _compare_parts(m: Ints, one: int, other: int) -> int:
+def _compare_parts(m: int, one: int, other: int) -> int:
     """Compare composite events by their constituents, and theirs, until something differs.
 
     A stack of pairs and not recursion, because recursive compiled functions cannot be cached.
@@ -178,7 +177,7 @@ def _compare_parts(m: Ints, one: int, other: int) -> int:
 
 
 @inlined
-def _push_pair(m: Ints, one: int, other: int) -> None:
+def _push_pair(m: int, one: int, other: int) -> None:
     append(m, COMPARED, one)
     append(m, COMPARED, other)
     append(m, COMPARED, ints(m, MADE_PARTS)[shorts(m, ROW_MADE)[one]])
@@ -187,7 +186,7 @@ def _push_pair(m: Ints, one: int, other: int) -> None:
 
 
 @inlined
-def _compare_names(m: Ints, one: int, other: int) -> int:
+def _compare_names(m: int, one: int, other: int) -> int:
     type1, type2 = ints(m, ROW_TYPE)[one], ints(m, ROW_TYPE)[other]
     if type1 != type2:
         return int(ints(m, TYPE_RANK)[type1] - ints(m, TYPE_RANK)[type2])
@@ -197,7 +196,7 @@ def _compare_names(m: Ints, one: int, other: int) -> int:
 
 
 @inlined
-def precedes(m: Ints, one: int, other: int) -> bool:
+def precedes(m: int, one: int, other: int) -> bool:
     """Whether one event comes before another in the total order."""
     return compare_rows(m, one, other) < 0
 
@@ -206,7 +205,7 @@ def precedes(m: Ints, one: int, other: int) -> bool:
 
 
 @compiled
-def begin_compaction(m: Ints) -> None:
+def begin_compaction(m: int) -> None:
     """Nothing is alive until somebody says so."""
     rows = size(m, ROW_END)
     grow(m, LIVE, rows, 1)
@@ -214,13 +213,13 @@ def begin_compaction(m: Ints) -> None:
 
 
 @inlined
-def keep(m: Ints, row: int) -> None:
+def keep(m: int, row: int) -> None:
     """Say that a row is still needed."""
     tags(m, LIVE)[row] = 1
 
 
 @compiled
-def finish_compaction(m: Ints) -> int:
+def finish_compaction(m: int) -> int:
     """Give up rows that nobody needs; `MOVED` tells where each row went. How many are gone."""
     rows, width = size(m, ROW_END), scalar(m, WIDTH)
     _keep_parts(m, rows)
@@ -249,7 +248,7 @@ def finish_compaction(m: Ints) -> int:
 
 
 @compiled
-def _keep_parts(m: Ints, rows: int) -> None:
+def _keep_parts(m: int, rows: int) -> None:
     """Parts of a composite event stay as long as it does: its place in the order needs them.
 
     Parts have been there before what they are part of, so one way back finds them all.
@@ -262,7 +261,7 @@ def _keep_parts(m: Ints, rows: int) -> None:
 
 
 @compiled
-def _compact_made(m: Ints, rows: int) -> None:
+def _compact_made(m: int, rows: int) -> None:
     """Composite events that are left get new numbers, in the order of their rows."""
     made, moved = shorts(m, ROW_MADE), ints(m, MOVED)
     parts, labels = ints(m, PART_ROW), ints(m, PART_LABEL)

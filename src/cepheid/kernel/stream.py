@@ -94,7 +94,7 @@ TICK_LIMIT = 1_000_000
 
 @compiled
 def feed(
-    m: Ints,
+    m: int,
     origins: Ints,
     types: Ints,
     starts: Ints,
@@ -130,7 +130,7 @@ def feed(
 
 @inlined
 def _enter(
-    m: Ints,
+    m: int,
     row: int,
     trees: int | None,
     runs: int | None,
@@ -148,7 +148,7 @@ def _enter(
 
 @inlined
 def _see(
-    m: Ints,
+    m: int,
     row: int,
     trees: int | None,
     runs: int | None,
@@ -172,7 +172,7 @@ def _see(
 
 @compiled
 def _settle(
-    m: Ints,
+    m: int,
     found: int,
     trees: int | None,
     runs: int | None,
@@ -193,7 +193,7 @@ def _settle(
 
 
 @compiled
-def _admit(m: Ints, found: int, level: int) -> None:
+def _admit(m: int, found: int, level: int) -> None:
     """Make events of new matches, in the total order; those too deep or too many are cut."""
     if level > scalar(m, DEPTH_LIMIT) or size(m, QUEUE_ROW) >= scalar(m, CAUSED_LIMIT):
         for match in range(found, match_count(m)):
@@ -213,7 +213,7 @@ def _admit(m: Ints, found: int, level: int) -> None:
 
 
 @compiled
-def _alive(m: Ints, match: int) -> int:
+def _alive(m: int, match: int) -> int:
     """For how many rules a match counts."""
     begin, alive = ints(m, FAMILY_MEMBERS)[ints(m, MATCH_FAMILY)[match]], 0
     for member in range(begin + ints(m, MATCH_LOW)[match], begin + ints(m, MATCH_HIGH)[match]):
@@ -222,7 +222,7 @@ def _alive(m: Ints, match: int) -> int:
 
 
 @compiled
-def _make(m: Ints, match: int) -> None:
+def _make(m: int, match: int) -> None:
     """A row for every member of a match to which a rule listens."""
     family = ints(m, MATCH_FAMILY)[match]
     begin = ints(m, FAMILY_MEMBERS)[family]
@@ -245,7 +245,7 @@ def _make(m: Ints, match: int) -> None:
 
 
 @compiled
-def _make_parts(m: Ints, match: int) -> tuple[int, int, int, int]:
+def _make_parts(m: int, match: int) -> tuple[int, int, int, int]:
     """The constituents of a match in the total order, how deep they are, and where they start."""
     begin, end = ints(m, MATCH_ROWS)[match], size(m, MATCH_ROW)
     if match + 1 < match_count(m):
@@ -271,7 +271,7 @@ def _make_parts(m: Ints, match: int) -> tuple[int, int, int, int]:
 
 
 @compiled
-def _fill(m: Ints, row: int, match: int, family: int) -> None:
+def _fill(m: int, row: int, match: int, family: int) -> None:
     """The cells of a composite event that rules look at."""
     width = scalar(m, WIDTH)
     cell_tags, cells, targets = tags(m, ROW_TAGS), ints(m, ROW_CELLS), ints(m, TARGET)
@@ -295,7 +295,7 @@ def _fill(m: Ints, row: int, match: int, family: int) -> None:
 
 
 @compiled
-def _sort_wave(m: Ints, count: int) -> None:
+def _sort_wave(m: int, count: int) -> None:
     """Bring a wave into the total order, by merging ever longer parts of it."""
     resize(m, WAVE_SCRATCH, count)
     one, other = ints(m, WAVE), ints(m, WAVE_SCRATCH)
@@ -319,7 +319,7 @@ def _sort_wave(m: Ints, count: int) -> None:
 
 
 @inlined
-def _start_ticks(m: Ints, time: int) -> None:
+def _start_ticks(m: int, time: int) -> None:
     """Periodic timers tick from the first event on."""
     for number in range(size(m, TICK_NEXT)):
         if ints(m, TICK_NEXT)[number] == NOT_STARTED:
@@ -329,7 +329,7 @@ def _start_ticks(m: Ints, time: int) -> None:
 
 @compiled
 def pass_time(
-    m: Ints,
+    m: int,
     until: int,
     trees: int | None,
     runs: int | None,
@@ -361,7 +361,7 @@ def pass_time(
 
 
 @inlined
-def _next_tick(m: Ints) -> int:
+def _next_tick(m: int) -> int:
     nearest = NEVER
     for number in range(size(m, TICK_NEXT)):
         if ints(m, TICK_NEXT)[number] != NOT_STARTED:
@@ -370,7 +370,7 @@ def _next_tick(m: Ints) -> int:
 
 
 @inlined
-def _next_timer(m: Ints, trees: int | None, detectors: int | None) -> int:
+def _next_timer(m: int, trees: int | None, detectors: int | None) -> int:
     nearest = NEVER
     if trees is not None:
         nearest = min(nearest, due_trees(m))
@@ -381,7 +381,7 @@ def _next_timer(m: Ints, trees: int | None, detectors: int | None) -> int:
 
 @compiled
 def _tick(
-    m: Ints,
+    m: int,
     now: int,
     trees: int | None,
     runs: int | None,

@@ -12,7 +12,7 @@ import numpy as np
 
 from cepheid.kernel.compiled import compiled, inlined
 from cepheid.kernel.memory import CODE, floats, ints
-from cepheid.kernel.values import DOUBLE, INT, MISSING, Floats, Ints, as_cell, as_float
+from cepheid.kernel.values import DOUBLE, INT, MISSING, Floats, as_cell, as_float
 
 AVG, SUM, MIN, MAX, COUNT = range(5)
 SUM_STATE, SUM_PARTS = CODE + 28, CODE + 29
@@ -26,7 +26,7 @@ _ZERO, _ONE, _TWO_MORE = np.uint64(0), np.uint64(1), np.uint64(1 << 54)
 
 
 @inlined
-def begin_sum(m: Ints) -> None:
+def begin_sum(m: int) -> None:
     """Forget what was added before."""
     state = ints(m, SUM_STATE)
     for at in range(7):
@@ -34,7 +34,7 @@ def begin_sum(m: Ints) -> None:
 
 
 @compiled
-def add_to_sum(m: Ints, function: int, tag: int, cell: int) -> None:
+def add_to_sum(m: int, function: int, tag: int, cell: int) -> None:
     """Add a value; those that are not numbers only count."""
     state = ints(m, SUM_STATE)
     if function == COUNT:
@@ -61,7 +61,7 @@ def add_to_sum(m: Ints, function: int, tag: int, cell: int) -> None:
 
 
 @compiled
-def end_sum(m: Ints, function: int) -> tuple[int, int]:
+def end_sum(m: int, function: int) -> tuple[int, int]:
     """The tag and the cell of the aggregate; over nothing only Count is defined."""
     state, parts = ints(m, SUM_STATE), floats(m, SUM_PARTS)
     found, whole = state[_FOUND], state[_INTS]

@@ -36,11 +36,10 @@ from cepheid.kernel.memory import append, ints, resize, set_size, size
 from cepheid.kernel.programs import FRAME_ROW, LIST_BEGIN, LIST_END, LIST_ROW, holds
 from cepheid.kernel.store import RANKS, ROW_TYPE, compare_rows
 from cepheid.kernel.told import hash_of, is_fresh, is_told, remember_fresh, remember_told
-from cepheid.kernel.values import Ints
 
 
 @inlined
-def name_of(m: Ints, row: int, state: int) -> int:
+def name_of(m: int, row: int, state: int) -> int:
     """Under which name an event was taken: the label of the atom, or the name of its own type."""
     label = ints(m, STATE)[STATE_WIDTH * state + STATE_LABEL]
     return int(label if label >= 0 else ints(m, TYPE_NAME)[ints(m, ROW_TYPE)[row]])
@@ -50,7 +49,7 @@ def name_of(m: Ints, row: int, state: int) -> int:
 
 
 @compiled
-def frame_of_gathered(m: Ints, positions: int, lists: bool) -> None:
+def frame_of_gathered(m: int, positions: int, lists: bool) -> None:
     """Let programs speak of what is gathered: the latest event of each label, perhaps all."""
     frame, states = ints(m, FRAME_ROW), ints(m, STATE)
     rows, taken = ints(m, GATHERED_ROW), ints(m, GATHERED_STATE)
@@ -71,7 +70,7 @@ def frame_of_gathered(m: Ints, positions: int, lists: bool) -> None:
 
 
 @compiled
-def sort_gathered(m: Ints) -> None:
+def sort_gathered(m: int) -> None:
     """Bring what is gathered into the total order, each event once under each name."""
     count = size(m, GATHERED_ROW)
     resize(m, GATHERED_NAME, count)
@@ -99,7 +98,7 @@ def sort_gathered(m: Ints) -> None:
 
 
 @inlined
-def _compare_names(m: Ints, one: int, other: int) -> int:
+def _compare_names(m: int, one: int, other: int) -> int:
     if one == other:
         return 0
     ranks, known = ints(m, RANKS), size(m, RANKS)
@@ -113,7 +112,7 @@ def _compare_names(m: Ints, one: int, other: int) -> int:
 
 @compiled
 def tell(
-    m: Ints,
+    m: int,
     machine: int,
     node: int,
     more: int,
@@ -160,7 +159,7 @@ def tell(
 
 
 @compiled
-def _sort_gathered(m: Ints) -> tuple[int, int]:
+def _sort_gathered(m: int) -> tuple[int, int]:
     """Sort what is gathered; its sum of hashes."""
     sort_gathered(m)
     one = other = 0
@@ -171,7 +170,7 @@ def _sort_gathered(m: Ints) -> tuple[int, int]:
 
 
 @compiled
-def _holds_gathered(m: Ints, detector: int) -> bool:
+def _holds_gathered(m: int, detector: int) -> bool:
     """Whether the condition on the whole match holds; the frame stays for the outputs."""
     line = DETECTOR_WIDTH * detector
     detectors = ints(m, DETECTOR)

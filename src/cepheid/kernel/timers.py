@@ -21,20 +21,19 @@ from cepheid.kernel.detector_slots import (
 )
 from cepheid.kernel.memory import ints, resize, set_size, size
 from cepheid.kernel.store import NEVER
-from cepheid.kernel.values import Ints
 
 NONE = -1
 
 
 @inlined
-def is_awaited(m: Ints, state: int, timer: int) -> bool:
+def is_awaited(m: int, state: int, timer: int) -> bool:
     """Whether a timer lies in the domain of a state."""
     base = ints(m, STATE)[STATE_WIDTH * state + STATE_AWAITS]
     return bool(ints(m, AWAIT)[2 * (base + timer)] >= 0)
 
 
 @compiled
-def drop_timer(m: Ints, at: int, timer: int) -> None:
+def drop_timer(m: int, at: int, timer: int) -> None:
     """Stop a timer of a branch, if it runs; the others keep their order."""
     records = ints(m, BRANCH)
     first, count = at + BRANCH_TIMER, records[at + BRANCH_TIMERS]
@@ -47,7 +46,7 @@ def drop_timer(m: Ints, at: int, timer: int) -> None:
 
 
 @inlined
-def add_timer(m: Ints, at: int, timer: int, time: int) -> None:
+def add_timer(m: int, at: int, timer: int, time: int) -> None:
     """Let a timer run that does not run yet."""
     records = ints(m, BRANCH)
     place = at + BRANCH_TIMER + 2 * records[at + BRANCH_TIMERS]
@@ -56,7 +55,7 @@ def add_timer(m: Ints, at: int, timer: int, time: int) -> None:
 
 
 @compiled
-def wait_for_timers(m: Ints, at: int) -> None:
+def wait_for_timers(m: int, at: int) -> None:
     """Bring the heap up to date with the timers that a branch waits for in its state."""
     records, nearest = ints(m, BRANCH), NEVER
     for place in range(at + BRANCH_TIMER, at + BRANCH_TIMER + 2 * records[at + BRANCH_TIMERS], 2):
@@ -76,7 +75,7 @@ def wait_for_timers(m: Ints, at: int) -> None:
 
 
 @compiled
-def leave_heap(m: Ints, at: int) -> None:
+def leave_heap(m: int, at: int) -> None:
     """Take a branch out of the heap, if it is in it."""
     spot = ints(m, BRANCH)[at + BRANCH_HEAP]
     if spot < 0:
@@ -95,7 +94,7 @@ def leave_heap(m: Ints, at: int) -> None:
 
 
 @compiled
-def _rise(m: Ints, spot: int, time: int, at: int) -> None:
+def _rise(m: int, spot: int, time: int, at: int) -> None:
     """Put a branch into the heap, at a spot or nearer to the front."""
     heap, records = ints(m, HEAP), ints(m, BRANCH)
     while spot > 0:
@@ -111,7 +110,7 @@ def _rise(m: Ints, spot: int, time: int, at: int) -> None:
 
 
 @compiled
-def _sink(m: Ints, spot: int, time: int, at: int) -> None:
+def _sink(m: int, spot: int, time: int, at: int) -> None:
     """Put a branch into the heap, at a spot or further from the front."""
     heap, records = ints(m, HEAP), ints(m, BRANCH)
     count = size(m, HEAP) // HEAP_WIDTH

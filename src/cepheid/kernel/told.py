@@ -39,14 +39,13 @@ from cepheid.kernel.detector_slots import (
 )
 from cepheid.kernel.memory import grow, ints, resize, size, tags
 from cepheid.kernel.store import MOVED, ROW_END, ROW_ORIGIN
-from cepheid.kernel.values import Ints
 
 FRESH_WIDTH = 3
 FEW_TOLD = 32
 
 
 @inlined
-def hash_of(m: Ints, name: int, row: int) -> tuple[int, int]:
+def hash_of(m: int, name: int, row: int) -> tuple[int, int]:
     """The hash of a constituent; a row may move, its origin does not change."""
     one = mixed(ints(m, ROW_ORIGIN)[row] ^ mixed(name))
     return one, mixed(one ^ 0x5851F42D4C957F2D)
@@ -56,7 +55,7 @@ def hash_of(m: Ints, name: int, row: int) -> tuple[int, int]:
 
 
 @compiled
-def _fresh_slot(m: Ints, one: int, other: int) -> int:
+def _fresh_slot(m: int, one: int, other: int) -> int:
     """Where a sum of this event is, or the place where it belongs."""
     table, stamp = ints(m, FRESH), ints(m, PASSING)[STAMP]
     mask = size(m, FRESH) // FRESH_WIDTH - 1
@@ -69,14 +68,14 @@ def _fresh_slot(m: Ints, one: int, other: int) -> int:
 
 
 @compiled
-def is_fresh(m: Ints, one: int, other: int) -> bool:
+def is_fresh(m: int, one: int, other: int) -> bool:
     """Whether a sum was remembered while this event passes."""
     slot = _fresh_slot(m, one, other)
     return bool(ints(m, FRESH)[FRESH_WIDTH * slot] == ints(m, PASSING)[STAMP])
 
 
 @compiled
-def remember_fresh(m: Ints, one: int, other: int) -> None:
+def remember_fresh(m: int, one: int, other: int) -> None:
     """Remember a sum that is not remembered yet, until the next event comes."""
     passing = ints(m, PASSING)
     passing[FRESH_COUNT] += 1
@@ -88,7 +87,7 @@ def remember_fresh(m: Ints, one: int, other: int) -> None:
 
 
 @compiled
-def _grow_fresh(m: Ints) -> None:
+def _grow_fresh(m: int) -> None:
     count, stamp = size(m, FRESH), ints(m, PASSING)[STAMP]
     resize(m, KEY_OTHER, count)
     others = ints(m, KEY_OTHER)
@@ -106,7 +105,7 @@ def _grow_fresh(m: Ints) -> None:
 
 
 @compiled
-def _told_slot(m: Ints, one: int, other: int) -> int:
+def _told_slot(m: int, one: int, other: int) -> int:
     table, mask = ints(m, TOLD), size(m, TOLD) // TOLD_WIDTH - 1
     slot = one & mask
     while table[TOLD_WIDTH * slot + TOLD_ORIGIN] != 0 and not (
@@ -118,13 +117,13 @@ def _told_slot(m: Ints, one: int, other: int) -> int:
 
 
 @compiled
-def is_told(m: Ints, one: int, other: int) -> bool:
+def is_told(m: int, one: int, other: int) -> bool:
     """Whether a sum was told."""
     return bool(ints(m, TOLD)[TOLD_WIDTH * _told_slot(m, one, other) + TOLD_ORIGIN] != 0)
 
 
 @compiled
-def remember_told(m: Ints, one: int, other: int, row: int) -> None:
+def remember_told(m: int, one: int, other: int, row: int) -> None:
     """Remember a sum, as long as anything holds the row."""
     counters = ints(m, COUNTERS)
     if counters[TOLD_COUNT] >= counters[TOLD_LIMIT]:
@@ -140,14 +139,14 @@ def _odd(origin: int) -> int:
 
 
 @compiled
-def _put_told(m: Ints, one: int, other: int, row: int, origin: int) -> None:
+def _put_told(m: int, one: int, other: int, row: int, origin: int) -> None:
     table, at = ints(m, TOLD), TOLD_WIDTH * _told_slot(m, one, other)
     table[at + TOLD_HASH], table[at + TOLD_HASH2] = one, other
     table[at + TOLD_ROW], table[at + TOLD_ORIGIN] = row, origin
 
 
 @compiled
-def sweep_told(m: Ints) -> None:
+def sweep_told(m: int) -> None:
     """Forget what cannot come again, because nothing holds its events."""
     rows, nodes = size(m, ROW_END), ints(m, NODE)
     grow(m, REFERRED, rows, 1)
@@ -173,7 +172,7 @@ def sweep_told(m: Ints) -> None:
 
 
 @compiled
-def _fill_told(m: Ints, count: int, limit: int) -> None:
+def _fill_told(m: int, count: int, limit: int) -> None:
     """Let the table hold what was set aside, and have room for so many."""
     limit = max(FEW_TOLD, limit)
     wanted = 64
@@ -188,7 +187,7 @@ def _fill_told(m: Ints, count: int, limit: int) -> None:
 
 
 @compiled
-def move_told(m: Ints) -> None:
+def move_told(m: int) -> None:
     """Follow rows to where compaction put them; those that nobody holds have been swept."""
     table, moved = ints(m, TOLD), ints(m, MOVED)
     for at in range(0, size(m, TOLD), TOLD_WIDTH):

@@ -33,14 +33,14 @@ RULES, STARTS, TIMES, ORIGINS = range(4)
 
 
 @inlined
-def _parts_end(m: Ints, match: int) -> int:
+def _parts_end(m: int, match: int) -> int:
     """Where the constituents of a match end."""
     last = match + 1 == match_count(m)
     return size(m, MATCH_ROW) if last else int(ints(m, MATCH_ROWS)[match + 1])
 
 
 @compiled
-def count_varied(m: Ints, chosen: Ints) -> tuple[int, int]:
+def count_varied(m: int, chosen: Ints) -> tuple[int, int]:
     """How many matches there are, once per rule that is left, and how many constituents."""
     matches, constituents = 0, 0
     for match in chosen:
@@ -55,7 +55,7 @@ def count_varied(m: Ints, chosen: Ints) -> tuple[int, int]:
 
 @compiled
 def spread_varied(
-    m: Ints, chosen: Ints, point: bool, names: int
+    m: int, chosen: Ints, point: bool, names: int
 ) -> tuple[Ints, Ints, Ints, Ints, Tags, Ints]:
     """Heads, offsets, constituents, labels, tags and cells of matches, once per rule."""
     matches, constituents = count_varied(m, chosen)
