@@ -8,10 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cepheid.errors import EventError
 from cepheid.kernel import texts as module
 from cepheid.kernel.columns import Encoder
 from cepheid.kernel.texts import Texts
-from cepheid.tables.arrow import text_array_of, text_bytes
+from cepheid.tables.arrow import Array, text_array_of, text_bytes
 from cepheid.tables.cells import named
 from cepheid.tables.encode import Encoding
 from cepheid.tables.table import Table
@@ -136,6 +137,17 @@ def test_texts_with_the_same_hash_are_told_apart() -> None:
     assert [texts.codes(*text_bytes(pa.array([word])))[0] for word in words] == codes
 
 
+def cells_of(column: Array, encoder: Encoder) -> list[tuple[int, int]]:
+    """Tags and cells of a column, in events that have nothing else."""
+    encoder.types.code("A")
+    encoder.columns.code("k")
+    times = np.arange(len(column), dtype=np.int64)
+    types = pa.array(["A"] * len(column)).dictionary_encode()
+    table = Table(types, times, times, (), (("k", column),))
+    batch = Encoding(table, encoder).batch(0, len(table), 0)
+    return list(zip(batch.tags[:, 0].tolist(), batch.cells[:, 0].tolist(), strict=True))
+
+
 @pytest.mark.parametrize("texts", ["plain", "large", "dictionary", "wide dictionary"])
 def test_any_form_of_texts_gives_the_same_codes(texts: str) -> None:
     words = ["b", None, "a", "b", "", "c" * 50]
@@ -149,15 +161,22 @@ def test_any_form_of_texts_gives_the_same_codes(texts: str) -> None:
         places = pa.array([1000, None, 1001, 1000, 1002, 1003])
         column = pa.DictionaryArray.from_arrays(places, known)
     encoder = Encoder()
-    encoder.types.code("A")
-    encoder.columns.code("k")
-    types = pa.array(["A"] * len(words)).dictionary_encode()
-    times = np.arange(len(words), dtype=np.int64)
-    table = Table(types, times, times, (), (("k", column),))
     for _ in range(3):  # the second time a dictionary is known, after that its codes are not
-        for part in (table, table.slice(2, 6)):
-            batch = Encoding(part, encoder).batch(0, len(part), 0)
-            cells = zip(batch.tags[:, 0].tolist(), batch.cells[:, 0].tolist(), strict=True)
-            found = [encoder.texts[cell] if tag else None for tag, cell in cells]
+        for part in (column, column.slice(2)):
+            found = [encoder.texts[cell] if tag else None for tag, cell in cells_of(part, encoder)]
             assert found == words[len(words) - len(part) :]
         encoder.texts.keep([])
+
+
+def test_damaged_texts_are_an_error_and_no_crash() -> None:
+    empty = pa.Array.from_buffers(pa.string(), 0, [None, pa.py_buffer(b""), None])
+    assert text_bytes(empty)[0].tolist() == [0]
+    data, known = pa.py_buffer(b"abc"), pa.array(["x", "y"])
+    for bounds in ([0, 2**30, 3], [2, 0, 3], [0, -5, 3]):
+        own = pa.py_buffer(np.array(bounds, np.int32))
+        with pytest.raises(EventError, match="texts must be sound; got texts that lie outside"):
+            text_bytes(pa.Array.from_buffers(pa.string(), 2, [None, own, data]))
+    for places in ([0, 2], [-1, 0], [10**6, 0]):
+        column = pa.DictionaryArray.from_arrays(pa.array(places, pa.int32()), known, safe=False)
+        with pytest.raises(EventError, match="got a place that its dictionary does not have"):
+            cells_of(column, Encoder())

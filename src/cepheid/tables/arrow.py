@@ -13,6 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa  # type: ignore[import-untyped]  # it has no types
 import pyarrow.compute as pc  # type: ignore[import-untyped]  # the same
 
+from cepheid.errors import EventError
 from cepheid.events import Kind
 
 __all__ = [
@@ -23,6 +24,7 @@ __all__ = [
     "Ints",
     "coded",
     "codes",
+    "damaged",
     "is_same",
     "kind",
     "numbers",
@@ -121,10 +123,21 @@ def text_bytes(array: Array) -> tuple[Ints, Bytes]:
         array = array.fill_null("")
     size = np.int64 if pa.types.is_large_string(array.type) else np.int32
     _, bounds, data = array.buffers()
-    if bounds is None:
-        return np.zeros(len(array) + 1, np.int64), np.frombuffer(b"", np.uint8)
-    own = np.frombuffer(bounds, size)[array.offset : array.offset + len(array) + 1]
-    return own.astype(np.int64), np.frombuffer(data or b"", np.uint8)
+    if len(array) == 0:
+        return np.zeros(1, np.int64), np.frombuffer(b"", np.uint8)
+    found = np.frombuffer(bounds, size)[array.offset : array.offset + len(array) + 1]
+    own, held = found.astype(np.int64), np.frombuffer(data or b"", np.uint8)
+    if own[0] < 0 or own[-1] > len(held) or bool((own[1:] < own[:-1]).any()):
+        raise damaged("texts that lie outside of its data")
+    return own, held
+
+
+def damaged(what: str) -> EventError:
+    """An error for what no library would make: nobody after this looks whether places exist."""
+    return EventError(
+        f"a column of texts must be sound; got {what}\n\n"
+        "hint: the table is damaged; its validate(full=True) says where"
+    )
 
 
 def text_array_of(bounds: Ints, data: Bytes) -> Array:

@@ -15,6 +15,7 @@ from cepheid.kernel.values import BOOL, DOUBLE, INT, TEXT, Ints, Tags
 from cepheid.tables.arrow import (
     Array,
     codes,
+    damaged,
     is_same,
     kind,
     numbers,
@@ -79,6 +80,8 @@ class _Lookup:
             self._codes = np.full(len(self.dictionary), -1, np.int64)
             self._epoch = self._texts.epoch
         places = numbers(indices).astype(np.int64)
+        if places.min(initial=0) < 0 or places.max(initial=0) >= len(self.dictionary):
+            raise damaged("a place that its dictionary does not have")
         return self._texts.codes_at(places, self._codes, *self._bytes)
 
 
