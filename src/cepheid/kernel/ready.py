@@ -13,7 +13,7 @@ import hashlib
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -98,6 +98,8 @@ _STREAM = "the stream"
 """It is compiled last, as it calls everything else."""
 _ELSEWHERE = (Run, Detector)
 """About half of the work where all strategies are compiled."""
+_PARTS_OF, _EACH_OF = "parts", "each"
+"""What the second process does with them; for nobody else."""
 _ready: set[Flags] = set()
 
 
@@ -119,7 +121,7 @@ def make_ready(strategies: Flags) -> None:
     mark = _mark(strategies)
     if not mark.exists():
         # One process compiles, and the others wait for it, such as the workers of a Spark job.
-        with locked(mark.parent, "compiling", _say_waiting):
+        with locked(mark.parent, f"compiling-{written(strategies)}", _say_waiting):
             if not mark.exists():
                 _compile(strategies)
             # A disk that cannot be written costs the next process the time again, nothing else.
@@ -179,26 +181,49 @@ def _beside(strategies: Flags) -> Iterator[tuple[type, ...]]:
     if None in strategies or cores_of(None) == 1:
         yield ()
         return
-    names = [pattern.__name__ for pattern in _ELSEWHERE]
-    command = [sys.executable, "-m", "cepheid.kernel.ready", *names]
+    with _another_process(_PARTS_OF) as there:
+        yield _ELSEWHERE if there else ()
+
+
+@contextmanager
+def _another_process(what: str) -> Iterator[bool]:
+    """Let another process do something with the strategies that are compiled elsewhere."""
     try:
+        command = [sys.executable, "-m", "cepheid.kernel.ready", what]
         process = subprocess.Popen(command)  # noqa: S603 (our own code)
     except OSError:
-        yield ()
+        yield False
         return
     try:
-        yield _ELSEWHERE
+        yield True
         process.wait()  # whatever became of it: what is not on the disk is compiled here
     finally:
         process.kill()
         process.wait()
 
 
-def _compile_alone(names: Sequence[str]) -> None:
-    """Compile some strategies, for a process that waits for it."""
-    for pattern in PATTERNS:
-        for _, function, signature in _PARTS[pattern] if pattern.__name__ in names else ():
+def _compile_parts(patterns: Iterable[type]) -> None:
+    """Compile what strategies consist of, for a process that waits for it."""
+    for pattern in patterns:
+        for _, function, signature in _PARTS[pattern]:
             function.compile(signature)  # type: ignore[attr-defined]  # numba adds it
+
+
+def _compile_each(patterns: Iterable[type]) -> None:
+    """Compile strategies for rules that need no other."""
+    for pattern in patterns:
+        make_ready(flags([pattern]))
+
+
+def _compile_everything() -> None:
+    """All strategies together, then each alone, on two cores where there are two."""
+    make_ready(flags(PATTERNS))
+    if all(_mark(flags([pattern])).exists() for pattern in PATTERNS):
+        return
+    if cores_of(None) > 1:
+        with _another_process(_EACH_OF):
+            _compile_each(pattern for pattern in PATTERNS if pattern not in _ELSEWHERE)
+    _compile_each(PATTERNS)
 
 
 def _say_waiting() -> None:
@@ -210,7 +235,9 @@ def _say(text: str) -> None:
 
 
 if __name__ == "__main__":
-    if sys.argv[1:]:
-        _compile_alone(sys.argv[1:])
+    if sys.argv[1:] == [_PARTS_OF]:
+        _compile_parts(_ELSEWHERE)
+    elif sys.argv[1:] == [_EACH_OF]:
+        _compile_each(_ELSEWHERE)
     else:
-        make_ready((1,) * len(PATTERNS))
+        _compile_everything()
