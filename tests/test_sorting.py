@@ -16,11 +16,15 @@ MATCHES = st.lists(st.tuples(SMALL, SMALL, SMALL, PARTS, st.integers(0, 400)), m
 
 
 @pytest.mark.property
-@given(MATCHES, st.booleans())
+@given(MATCHES, st.booleans(), st.integers(0, 2))
 def test_matches_are_sorted_by_everything_in_turn(
-    matches: list[tuple[int, int, int, list[tuple[int, int]], int]], one_head: bool
+    matches: list[tuple[int, int, int, list[tuple[int, int]], int]], one_head: bool, order: int
 ) -> None:
-    matches.sort(key=lambda match: match[0])
+    # As they come, or in order but for the rules, or the newest first.
+    keys_ = [lambda m: m[0], lambda m: (m[0], m[1]), lambda m: (m[0], -m[1])]
+    matches.sort(key=keys_[order])
+    if order:
+        matches = [(end, start, 0, [(start, 1)], rule) for end, start, _, _, rule in matches]
     if one_head:  # as many as there are of one end and alike, which is what families find
         matches = [(end, 0, 0, [(1, 1)], rule) for end, _, _, _, rule in matches]
     parts = [match[3] for match in matches]
@@ -52,6 +56,9 @@ def test_constituents_are_sorted_by_rank_and_label(matches: list[list[tuple[int,
         return part[0], int(label_ranks[part[1]])
 
     assert in_order == all(own == sorted(own, key=key) for own in matches)
+    alone, none = keys.copy(), np.zeros(0, np.int64)
+    sort_parts(offsets, alone, none, none)
     sort_parts(offsets, keys, ranks, labels)
+    assert alone.tolist() == keys.tolist()
     found = list(zip(ranks.tolist(), labels.tolist(), strict=True))
     assert found == [part for own in matches for part in sorted(own, key=key)]

@@ -20,7 +20,7 @@ from cepheid.tables.ids import Lanes
 from cepheid.tables.mixing import identify
 from cepheid.tables.parts import Parts, distinct
 from cepheid.tables.payload import Payload
-from cepheid.tables.ranking import sorted_parts
+from cepheid.tables.ranking import sorted_keys, sorted_parts
 from cepheid.tables.sorting import sort_matches
 
 PIECE = 1 << 17
@@ -79,11 +79,11 @@ class Arrangement:
         self._heads = _joined([2 * matches.rules + matches.failing for matches in shapes])
         self.known_heads = payload.composer.heads
         self._head_ranks = self.known_heads.ranks[self._heads]
-        self._parts, self._keys = sorted_parts(payload, parts)
+        self._parts, self._keys = parts, sorted_keys(payload, parts)
         self._depths = np.zeros(len(parts), np.int64)
         if int(parts.origins.min(initial=0)) < 0:
-            origins, places = distinct(self._parts.origins)
-            self._depths = self._parts.largest(payload.spans(origins)[2][places])
+            origins, places = distinct(parts.origins)
+            self._depths = parts.largest(payload.spans(origins)[2][places])
 
     def cells(self, name: str) -> tuple[Tags, Ints]:
         """The cells of an attribute that rules give, for all matches."""
@@ -103,10 +103,9 @@ class Arrangement:
     @cached_property
     def _placed(self) -> tuple[Ints, Ints, Parts]:
         """The known origins and labels, and constituents by their places among them."""
-        (origins, places), (labels, label_places) = map(
-            distinct, (self._parts.origins, self._parts.labels)
-        )
-        return origins, labels, Parts(self._parts.offsets, places, label_places)
+        parts, _ = sorted_parts(self._payload, self._parts)
+        (origins, places), (labels, label_places) = map(distinct, (parts.origins, parts.labels))
+        return origins, labels, Parts(parts.offsets, places, label_places)
 
     @property
     def origins(self) -> Ints:

@@ -118,12 +118,25 @@ def _places(ties: Ties, rows: Ints) -> Ints:
 
 def sorted_parts(payload: Payload, parts: Parts, level: int = 0) -> tuple[Parts, Ints]:
     """Constituents in the total order, then by label; and keys that tell this order."""
-    part_ranks, label_ranks = ranks(payload, parts.origins, level), _label_ranks(payload, parts)
-    keys, in_order = key_parts(parts.offsets, part_ranks, parts.labels, label_ranks)
+    keys, in_order = _part_keys(payload, parts, level)
     if not in_order:
         parts = Parts(parts.offsets, parts.origins.copy(), parts.labels.copy())
         sort_parts(parts.offsets, keys, parts.origins, parts.labels)
     return parts, keys
+
+
+def sorted_keys(payload: Payload, parts: Parts) -> Ints:
+    """The keys alone, in the order of the constituents that they are for."""
+    keys, in_order = _part_keys(payload, parts, 0)
+    if not in_order:
+        none = np.zeros(0, np.int64)
+        sort_parts(parts.offsets, keys, none, none)
+    return keys
+
+
+def _part_keys(payload: Payload, parts: Parts, level: int) -> tuple[Ints, bool]:
+    part_ranks, label_ranks = ranks(payload, parts.origins, level), _label_ranks(payload, parts)
+    return key_parts(parts.offsets, part_ranks, parts.labels, label_ranks)
 
 
 def _label_ranks(payload: Payload, parts: Parts) -> Ints:

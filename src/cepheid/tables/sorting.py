@@ -37,17 +37,22 @@ def key_parts(offsets: Ints, ranks: Ints, labels: Ints, label_ranks: Ints) -> tu
 
 @compiled
 def sort_parts(offsets: Ints, keys: Ints, origins: Ints, labels: Ints) -> None:
-    """Put the constituents of every match in the order of their keys."""
+    """Put the constituents of every match in the order of their keys; or, without, keys alone."""
+    carried = len(origins) > 0
     for number in range(len(offsets) - 1):
         first, last = offsets[number], offsets[number + 1]
         for gap in _GAPS[-1:] if last - first <= _FEW else _GAPS:
             for begin in range(first + gap, last):
-                key, origin, label, to = keys[begin], origins[begin], labels[begin], begin
+                key, to = keys[begin], begin
+                origin, label = (origins[begin], labels[begin]) if carried else (0, 0)
                 while to - gap >= first and keys[to - gap] > key:
                     keys[to] = keys[to - gap]
-                    origins[to], labels[to] = origins[to - gap], labels[to - gap]
+                    if carried:
+                        origins[to], labels[to] = origins[to - gap], labels[to - gap]
                     to -= gap
-                keys[to], origins[to], labels[to] = key, origin, label
+                keys[to] = key
+                if carried:
+                    origins[to], labels[to] = origin, label
 
 
 @inlined
@@ -151,6 +156,17 @@ def _sort_all(  # noqa: PLR0917 (compiled functions take arrays by position)
         width *= 2
 
 
+@inlined
+def _turn(order: Ints, spare: Ints, groups: Ints, count: int) -> None:
+    """Put groups the other way round; each of them stays as it is."""
+    begin = to = groups[0]
+    spare[begin : groups[count]] = order[begin : groups[count]]
+    for group in range(count - 1, -1, -1):
+        length = groups[group + 1] - groups[group]
+        order[to : to + length] = spare[groups[group] : groups[group + 1]]
+        to += length
+
+
 @compiled
 def sort_matches(  # noqa: PLR0917 (compiled functions take arrays by position)
     rows: Ints,
@@ -167,18 +183,25 @@ def sort_matches(  # noqa: PLR0917 (compiled functions take arrays by position)
     `ranks` are those of their rules, below a count.
     """
     order, spare = rows.copy(), np.empty(len(rows), np.int64)
-    slots = np.full(count, -1, np.int64)
+    slots, groups = np.full(count, -1, np.int64), np.empty(len(rows) + 1, np.int64)
     begin = 0
     while begin < len(rows):
-        in_order, alike, at = True, begin, begin + 1
+        # Groups of matches that are alike but for their rules; the search finds the newest first.
+        rising, falling, sorted_, at = True, True, True, begin + 1
+        groups[0], last = begin, 1
         while at < len(rows) and ends[rows[at]] == ends[rows[begin]]:
             found = _compared(rows[at - 1], rows[at], starts, depths, offsets, keys)
             if found != 0:
-                in_order = _sort_alike(order, alike, at, ranks, slots) and in_order and found < 0
-                alike = at
+                rising, falling = rising and found < 0, falling and found > 0
+                sorted_ = _sort_alike(order, groups[last - 1], at, ranks, slots) and sorted_
+                groups[last] = at
+                last += 1
             at += 1
-        in_order = _sort_alike(order, alike, at, ranks, slots) and in_order
-        if not in_order:
+        sorted_ = _sort_alike(order, groups[last - 1], at, ranks, slots) and sorted_
+        groups[last] = at
+        if sorted_ and falling and not rising:
+            _turn(order, spare, groups, last)
+        elif not (sorted_ and rising):
             _sort_all(order, spare, begin, at, starts, depths, offsets, keys, ranks)
         begin = at
     return order
