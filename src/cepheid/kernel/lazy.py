@@ -321,7 +321,10 @@ def _pick(m: int, tree: int, begin: int, depth: int) -> None:
                 continue
             if steps < steps_end:
                 rows[depth] = row
-                if not passes(m, tree, depth, steps, steps_end, row):
+                holds = passes(m, tree, depth, steps, steps_end, row)
+                # A negation may have asked for a list of all events, which was made then.
+                entries, satisfied = shorts(m, ENTRY), shorts(m, ENTRY_MEMBERS)
+                if not holds:
                     continue
             if at == picks.shape[0]:
                 for slot in (PICK_ROW, PICK_LOW, PICK_HIGH):
@@ -400,8 +403,11 @@ def _pick_left(m: int, tree: int, begin: int, depth: int) -> None:
         if row_ends[row] >= high or row_starts[row] <= low:
             continue
         ints(m, FRAME_ROW)[depth] = row
-        if steps < steps_end and not passes(m, tree, depth, steps, steps_end, row):
-            continue
+        if steps < steps_end:
+            holds = passes(m, tree, depth, steps, steps_end, row)
+            entries = shorts(m, ENTRY)  # as in `_pick`
+            if not holds:
+                continue
         waiting = _pick_ranges(m, row, first, last, gone, words, newest_only)
     ints(m, PICK_END)[depth] = size(m, PICK_ROW)
 
