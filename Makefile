@@ -26,7 +26,7 @@ HANGING := -o faulthandler_timeout=400 -o faulthandler_exit_on_timeout=true
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help java demo test test-long test-kill test-cluster test-kafka test-delta bench bench-quick bench-spark bench-peers bench-ready docs lint format lock clean
+.PHONY: help java demo test test-long test-memory test-kill test-cluster test-kafka test-delta bench bench-quick bench-spark bench-peers bench-ready docs lint format lock clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -44,6 +44,10 @@ test: $(READY) java ## Run all tests, doctests and documentation examples
 test-long: $(READY) ## Run the property tests with 20000 examples each
 	@$(BIN)/python -m cepheid.kernel.ready
 	@CEPHEID_EXAMPLES=20000 $(BIN)/pytest -n $(WORKERS) -m "property"
+
+test-memory: $(READY) ## Run the properties of the kernel with memory that moves, and places that are checked
+	@XDG_CACHE_HOME=$(CURDIR)/.venv/moving CEPHEID_MOVING_MEMORY=1 NUMBA_BOUNDSCHECK=1 \
+		$(BIN)/pytest -n $(WORKERS) tests/test_kernel*.py tests/test_engine.py tests/test_limits.py
 
 test-kill: $(READY) java ## Kill drivers and workers of streams, 20 times and more; damage checkpoints
 	@$(BIN)/python -m cepheid.kernel.ready

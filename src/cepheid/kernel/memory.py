@@ -13,6 +13,7 @@ any call that may append to it.
 from __future__ import annotations
 
 import ctypes
+import os
 import weakref
 from typing import Any, cast
 
@@ -36,6 +37,9 @@ _ROOM = 32
 LARGE = 1 << 15
 """From so many items on, room counts: a slot grows in small steps and gives back what is empty."""
 _STEP = 16
+_MOVING, _WRONG = "CEPHEID_MOVING_MEMORY" in os.environ, 0x5A
+"""Whether slots grow to what is needed, each time somewhere else: then a view that is used after
+its slot grew shows nothing but this. For `make test-memory`, which has a cache of its own."""
 _NO_MEMORY = "the engine needs more memory than the system gives it"
 NARROW: dict[int, int] = {}
 """The bytes of an item, for slots of which they are not 8."""
@@ -141,6 +145,16 @@ def set_size(m: int, slot: int, count: int) -> None:
     _write(m, 3 * slot + 1, count)
 
 
+@inlined
+def _leave(before: int, after: int, count: int) -> None:
+    """Copy what a slot held, and let nobody find anything where it was; for tests."""
+    old, new = carray(_pointer(before), count, np.uint8), carray(_pointer(after), count, np.uint8)
+    for at in range(count):
+        new[at], old[at] = old[at], _WRONG
+    if count > 0:
+        _reallocated(before, 1)  # a part of it stays, so that it shows what it should for longer
+
+
 @compiled
 def grow(m: int, slot: int, needed: int, width: int) -> None:
     """Give a slot room for so many items of a width in bytes, and some more; new room is zero."""
@@ -148,9 +162,13 @@ def grow(m: int, slot: int, needed: int, width: int) -> None:
     if needed <= room:
         return
     wanted = max(needed, 2 * room if room < LARGE else room + room // _STEP, _ROOM)
-    address = _reallocated(_word(m, 3 * slot), wanted * width)
+    if _MOVING:
+        wanted = needed + needed // _STEP
+    address = _reallocated(0 if _MOVING else _word(m, 3 * slot), wanted * width)
     if address == 0:
         raise MemoryError(_NO_MEMORY)
+    if _MOVING:
+        _leave(_word(m, 3 * slot), address, room * width)
     _write(m, 3 * slot, address)
     _write(m, 3 * slot + 2, wanted)
     block = carray(_pointer(_word(m, 3 * slot)), wanted * width, np.uint8)
