@@ -45,7 +45,10 @@ class CollectionPlans:
     def plan(self, number: int, rule: Rule) -> None:
         """Take a rule."""
         self._places[number] = len(self._plans)
-        self._plans.append(planned(self._registry, self._tables, number, rule))
+        plan = planned(self._registry, self._tables, number, rule)
+        # A match binds every leaf, whether or not a program speaks of it.
+        self._registry.positions = max(self._registry.positions, plan.leaves)
+        self._plans.append(plan)
 
     def remove(self, number: int) -> None:
         """Forget a rule; its state goes when rows are given up next."""
