@@ -50,6 +50,7 @@ from cepheid.algebra import (
 )
 from cepheid.errors import LimitError
 from cepheid.events import CompositeEvent, Event, Kind, Order, Schema, Value
+from cepheid.kernel.programs import FRAME_ROW
 from cepheid.oracle import evaluate
 from cepheid.runtime.matcher import Matcher
 from cepheid.runtime.settings import Settings
@@ -379,6 +380,17 @@ def test_an_alternative_is_tried_before_the_next_candidate_of_the_constraint_bef
     body = Conjunction((one("A2", "A"), Alternation((Conjunction((one("B"), after)), one("C")))))
     events = [at("A", 1), at("C", 2), at("A", 3)]
     assert first_parts(body, events) == [(("A2", 0), ("C", 1))]
+
+
+def test_a_match_has_room_for_all_of_its_constraints() -> None:
+    """Also where no condition speaks of them; what is beyond the room belongs to others."""
+    names = [f"T{number}" for number in range(50)]
+    body = Then(tuple(map(one, names)), strong=True)
+    events = [at(name, time) for time, name in enumerate(names, 1)]
+    assert first_parts(body, events) == [tuple((name, n) for n, name in enumerate(names))]
+    matcher = Matcher(Settings(), Schema({}))
+    matcher.deploy([Rule("R", Output("Out"), Collection(body))])
+    assert matcher.kernel._memory.room(FRAME_ROW) >= len(names)
 
 
 def test_a_sequence_waits_for_the_end_of_everything_that_a_part_took() -> None:
