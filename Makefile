@@ -46,7 +46,8 @@ test-long: $(READY) ## Run the property tests with 20000 examples each
 	@CEPHEID_EXAMPLES=20000 $(BIN)/pytest -n $(WORKERS) -m "property"
 
 test-memory: $(READY) ## Run the properties of the kernel with memory that moves, and places that are checked
-	@XDG_CACHE_HOME=$(CURDIR)/.venv/moving CEPHEID_MOVING_MEMORY=1 NUMBA_BOUNDSCHECK=1 \
+	@rm -rf $(CURDIR)/.venv/moving
+	@NUMBA_CACHE_DIR=$(CURDIR)/.venv/moving CEPHEID_MOVING_MEMORY=1 NUMBA_BOUNDSCHECK=1 \
 		$(BIN)/pytest -n $(WORKERS) tests/test_kernel*.py tests/test_engine.py tests/test_limits.py
 
 test-kill: $(READY) java ## Kill drivers and workers of streams, 20 times and more; damage checkpoints
