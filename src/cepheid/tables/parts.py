@@ -98,36 +98,16 @@ def concat_parts(parts: Sequence[Parts]) -> Parts:
     )
 
 
-class Places:
-    """The different numbers of some columns, `known` in order, and where each of them is there."""
-
-    def __init__(self, columns: Sequence[Ints]) -> None:
-        full = [column for column in columns if len(column)]
-        self._low, high = 0, -1
-        if full:
-            self._low = min(int(column.min()) for column in full)
-            high = max(int(column.max()) for column in full)
-        self._lookup: Ints | None = None
-        if high - self._low > 4 * sum(map(len, full)) + 1024:
-            self.known = np.unique(np.concatenate([np.unique(column) for column in full]))
-            return
-        seen = np.zeros(high - self._low + 1, np.bool_)
-        for column in full:
-            seen[column - self._low] = True
-        self.known = np.flatnonzero(seen) + self._low
-        self._lookup = np.cumsum(seen) - 1
-
-    def of(self, values: Ints) -> Ints:
-        """The places of numbers that are known."""
-        if self._lookup is None:
-            return np.searchsorted(self.known, values)
-        return self._lookup[values - self._low]
-
-
 def distinct(values: Ints) -> tuple[Ints, Ints]:
     """The different values, sorted, and for every value its place among them."""
-    places = Places([values])
-    return places.known, places.of(values)
+    if len(values) == 0:
+        return values, values
+    low, high = int(values.min()), int(values.max())
+    if high - low > 4 * len(values) + 1024:
+        return np.unique(values, return_inverse=True)
+    seen = np.zeros(high - low + 1, np.bool_)
+    seen[values - low] = True
+    return np.flatnonzero(seen) + low, (np.cumsum(seen) - 1)[values - low]
 
 
 def text_order(texts: Iterable[str]) -> Ints:
