@@ -57,15 +57,14 @@ def varied_trees(draw: st.DrawFn, tree: al.Tree) -> al.Tree:
         policy = draw(st.sampled_from(list(Policy)))
         selection = EACH if policy is Policy.EACH else Selection(policy, draw(st.integers(1, 3)))
         parent = component.window.high.label
-        low = draw(st.one_of(st.none(), instants([parent, tree.terminator.label])))
         high = Instant(parent, -draw(st.integers(0, 1)) * SECOND)
-        window = Window(low, high) if low != high else component.window
+        low = draw(st.one_of(st.none(), instants([parent, tree.terminator.label], high)))
+        window = Window(low, high)
         components.append(replace(component, selection=selection, window=window))
     labels = [component.label for component in components]
-    negations = [
-        replace(part, window=Window(draw(instants(labels)), Instant(labels[0], SECOND)))
-        for part in tree.negations
-    ]
+    high = Instant(labels[0], SECOND)
+    lows = instants(labels, high)
+    negations = [replace(part, window=Window(draw(lows), high)) for part in tree.negations]
     late = draw(st.booleans()) and bool(negations)
     return replace(
         tree,
@@ -77,10 +76,11 @@ def varied_trees(draw: st.DrawFn, tree: al.Tree) -> al.Tree:
     )
 
 
-def instants(labels: Many[str]) -> st.SearchStrategy[Instant]:
-    """A moment before or after an event."""
+def instants(labels: Many[str], high: Instant) -> st.SearchStrategy[Instant]:
+    """A moment before or after an event where a window may begin that ends at another one."""
     offsets = st.integers(-5, 5).map(lambda count: count * SECOND)
-    return st.builds(Instant, st.sampled_from(list(labels)), offsets)
+    found = st.builds(Instant, st.sampled_from(list(labels)), offsets)
+    return found.filter(lambda low: low.label != high.label or low.offset < high.offset)
 
 
 def equivalences() -> st.SearchStrategy[Equivalence]:

@@ -162,7 +162,9 @@ class Instant(Node):
 
 @dataclass(frozen=True, slots=True)
 class Window(Node):
-    """The open interval between two instants, in whichever order they come; None is no bound.
+    """The open interval between two instants; None is no bound.
+
+    The times of two events may come in either order; moments beside events must not.
 
     An event lies in it when it strongly follows the low end and strongly precedes the high end:
     a low instant counts from its event's end, a high instant from its event's start.

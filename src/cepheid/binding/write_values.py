@@ -77,8 +77,11 @@ class ValueWriting:
     # --- constants -----------------------------------------------------------
 
     def string(self, text: str) -> str:
-        """A text in double quotes."""
-        return json.dumps(text, ensure_ascii=not text.isprintable())
+        """A text in double quotes; what cannot be seen is escaped."""
+        if text.isprintable():
+            return json.dumps(text, ensure_ascii=False)
+        escaped = text.encode("unicode_escape").decode("ascii")
+        return '"' + escaped.replace('"', '\\"') + '"'
 
     def constant(self, value: Constant | None) -> str:
         """A constant."""

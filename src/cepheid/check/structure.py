@@ -22,6 +22,7 @@ from cepheid.algebra import (
     TimeWindow,
     Timing,
     Tree,
+    Window,
 )
 from cepheid.check.facts import Facts
 from cepheid.check.hints import hint
@@ -95,6 +96,15 @@ class _Structure:
                     node,
                     "write a positive length",
                 )
+        for window in self.facts.all(Window):
+            low, high = window.low, window.high
+            if low and high and low.label == high.label and low.offset >= high.offset:
+                self._error(
+                    "WRONG_WINDOW",
+                    f"a window in rule {self.rule.name} must end after it begins",
+                    window,
+                    "write the earlier moment first",
+                )
 
     # --- output --------------------------------------------------------------
 
@@ -137,6 +147,7 @@ class _Structure:
         grounded = {tree.terminator.label}
         for component in tree.components[1:]:
             self._check_path(component, by_label, grounded)
+            self._check_before(component, tree.terminator.label)
         for negation in tree.negations:
             if negation.window.low is None or negation.window.high is None:
                 self._error(
@@ -178,6 +189,20 @@ class _Structure:
             current = by_label[parent]
         grounded.update(path)
 
+    def _check_before(self, component: Component, terminator: str) -> None:
+        """What lies after the event that completes the match is never found."""
+        window = component.window
+        if window is None or window.labels != {terminator} or not (window.low and window.high):
+            return
+        if window.high.offset > window.low.offset >= 0:
+            self._error(
+                "WRONG_STRUCTURE",
+                f"event {component.label} in rule {self.rule.name} must come before {terminator}, "
+                "which completes the match",
+                window,
+                f"let the window begin before {terminator}",
+            )
+
     # --- detectors -----------------------------------------------------------
 
     def check_detector(self, detector: Detector) -> None:
@@ -216,7 +241,7 @@ def _waits_untimed(body: Body, *, timed: bool) -> bool:
     return any(_waits_untimed(part, timed=timed) for part in parts)
 
 
-_WITH_LENGTH = (TimeWindow, CountWindow, Timing, EventPredicate, Component, Tree, Detector)
+_WITH_LENGTH = (TimeWindow, CountWindow, Timing, EventPredicate, Tree, Detector)
 
 
 def _length(node: Node) -> int | None:
@@ -228,8 +253,6 @@ def _length(node: Node) -> int | None:
         return node.duration
     if isinstance(node, EventPredicate):
         return node.every
-    if isinstance(node, Component):
-        return node.window.length if node.window else None
     return node.within if isinstance(node, Tree | Detector) else None
 
 
