@@ -235,6 +235,26 @@ def test_a_value_that_is_not_what_the_schema_says_is_told_with_its_row(files: Pa
 
 
 @pytest.mark.parametrize(
+    ("rows", "warning"),
+    [
+        ("Temp,1,A1,50\nTemp,2,A1,hot\nSmoke,3,A1,\n", 'column value holds texts, such as "hot",'),
+        ("Temp,1,A1,true\nSmoke,2,A1,\n", "column value holds bools, such as True, where rule"),
+        ("Temp,1,A1,50\nSmoke,2,A1,\n", ""),
+        ("Temp,1,A1,\nSmoke,2,A1,\n", ""),
+        ("Temp,1,A1,\nSmoke,2,A1,thick\n", ""),
+    ],
+    ids=["texts", "bools", "numbers", "nothing", "of another type"],
+)
+def test_columns_that_hold_what_no_rule_expects_are_told(
+    files: Path, capsys: pytest.CaptureFixture[str], rows: str, warning: str
+) -> None:
+    (files / "e.csv").write_text(f"type,ts,area,value\n{rows}")
+    assert main(["backtest", "fire.tesla", "--input", "e.csv", "--unit", "s"]) == 0
+    told = capsys.readouterr().err
+    assert told.startswith(f"warning: {warning}") if warning else not told
+
+
+@pytest.mark.parametrize(
     ("name", "text", "message"),
     [
         ("e.csv", "ts,area\n1,A1\n", "e.csv: events must have a column type; got ts, area"),

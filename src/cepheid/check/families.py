@@ -59,7 +59,7 @@ class Families:
 
     definitions: Definitions
     report: Report
-    _used_as: dict[tuple[str, str], tuple[Family, str]] = field(default_factory=dict)
+    used_as: dict[tuple[str, str], tuple[Family, str]] = field(default_factory=dict)
 
     def check(self, facts: Facts) -> None:
         """Report values of the wrong type in a rule whose names are in order."""
@@ -71,14 +71,14 @@ class Families:
             kind = (self.definitions.attributes(type_) or {}).get(name)
             if kind is not None:
                 return _FAMILIES[kind]
-            if (type_, name) in self._used_as:
-                return self._used_as[type_, name][0]
+            if (type_, name) in self.used_as:
+                return self.used_as[type_, name][0]
         return None
 
     def use(self, types: Types, name: str, family: Family, rule: str) -> None:
         """Remember what a use says about an attribute."""
         for type_ in types:
-            self._used_as.setdefault((type_, name), (family, rule))
+            self.used_as.setdefault((type_, name), (family, rule))
 
 
 @dataclass

@@ -80,7 +80,7 @@ def backtest_command(options: argparse.Namespace) -> int:
 
         dial = Dial(options.unit)
         until = None if options.until is None else dial.read(options.until)
-        events = read_history(options, rules.schema)
+        events = read_history(options, rules)
         with _Line() as line:
             result = backtest(
                 rules, events, unit=options.unit, until=until, each=options.each, shown=line.show

@@ -57,7 +57,7 @@ def capture_command(options: argparse.Namespace) -> int:
     try:
         from cepheid.capture import History
 
-        history = History.of(rules, read_history(options, rules.schema), options.unit)
+        history = History.of(rules, read_history(options, rules), options.unit)
         case = _captured(history, options)
         return _write(case, options.to)
     except CepheidError as error:

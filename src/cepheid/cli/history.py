@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -10,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from cepheid.errors import EventError, ProjectError
-from cepheid.events import Schema
+from cepheid.rules import Rules
 from cepheid.units import format_time, parse_time
 
 FORMATS = ("parquet", "csv", "json")
@@ -65,18 +66,23 @@ def with_project(options: argparse.Namespace, command: str = "backtest") -> argp
     return found
 
 
-def read_history(options: argparse.Namespace, schema: Schema) -> Any:  # noqa: ANN401 (of Arrow)
-    """The events that options name, as a table of Arrow."""
+def read_history(options: argparse.Namespace, rules: Rules) -> Any:  # noqa: ANN401 (of Arrow)
+    """The events that options name, as a table of Arrow; says where rules expect other values."""
+    from cepheid.check import uses
     from cepheid.tables.files import read_files
+    from cepheid.tables.misfits import misfits
 
-    return read_files(
+    table = read_files(
         options.input,
         format=options.input_format,
         type=options.type or "type",
         time=options.time or "ts",
         unit=options.unit,
-        schema=schema,
+        schema=rules.schema,
     )
+    for misfit in misfits(table, uses(rules.rules, rules.schema)):
+        print(f"warning: {misfit}", file=sys.stderr)
+    return table
 
 
 @dataclass(frozen=True)

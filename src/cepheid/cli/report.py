@@ -64,7 +64,7 @@ def report_command(options: argparse.Namespace) -> int:
     if rules is None:
         return USAGE
     try:
-        events = read_history(options, rules.schema)
+        events = read_history(options, rules)
         until = None if options.until is None else _moment(options.until, options.unit)
         matches = rules.matches(events, unit=options.unit, until=until)
         matches.report(

@@ -123,7 +123,7 @@ def _events(options: argparse.Namespace, rules: Rules) -> tuple[Any, bool]:
     """The events, and whether they are written as text."""
     if all(path.suffix in _LITERAL for path in options.input):
         return parse_events("\n".join(map(_text, options.input))), True
-    return read_history(options, rules.schema), False
+    return read_history(options, rules), False
 
 
 def _text(path: Path) -> str:
