@@ -29,6 +29,7 @@ from bench.peers.contest import Contest
 from bench.peers.data import Lines, save
 from bench.scenario import Scenario
 from bench.streams import Column, Stream
+from cepheid.tables.arrow import arrow_of, text_array
 
 FIRST = 1000
 ENOUGH = 0.5
@@ -43,15 +44,15 @@ def table(stream: Stream) -> Any:  # noqa: ANN401 (a table of Arrow)
     """The stream with its texts as dictionaries: like the peers, nobody compares letters."""
 
     def column(one: Column) -> Any:  # noqa: ANN401 (an array of Arrow)
-        mask = None if one.present is None else ~one.present
+        missing = None if one.present is None else ~one.present
         if not one.texts:
-            return pa.array(one.values, mask=mask)
-        codes = pa.array(one.values.astype(np.int32), mask=mask)
-        return pa.DictionaryArray.from_arrays(codes, pa.array(one.texts))
+            return arrow_of(one.values, missing)
+        codes = arrow_of(one.values.astype(np.int32), missing)
+        return pa.DictionaryArray.from_arrays(codes, text_array(one.texts))
 
     types = column(Column(stream.kinds, stream.names))
     columns = {name: column(one) for name, one in stream.columns.items()}
-    return pa.table({"type": types, "ts": stream.times, **columns})
+    return pa.table({"type": types, "ts": arrow_of(stream.times), **columns})
 
 
 def lines(contest: Contest, stream: Stream, found: Any) -> Lines:  # noqa: ANN401

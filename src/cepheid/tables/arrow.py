@@ -22,12 +22,14 @@ __all__ = [
     "Bools",
     "Bytes",
     "Ints",
+    "arrow_of",
     "coded",
     "codes",
     "damaged",
     "is_same",
     "kind",
     "numbers",
+    "numpy_of",
     "pa",
     "pc",
     "present",
@@ -64,17 +66,15 @@ def present(array: Array) -> Bools | None:
     """Where an array has values; None when it has them everywhere."""
     if array.null_count == 0:
         return None
-    found: Bools = array.is_valid().to_numpy(zero_copy_only=False)
-    return found
+    return numpy_of(array.is_valid())
 
 
 def numbers(array: Array) -> npt.NDArray[Any]:
     """The numbers of a column of ints, doubles or bools; 0 where there is none."""
     if pa.types.is_boolean(array.type):
         array = array.cast(pa.int8())
-    full = array.fill_null(0) if array.null_count else array
-    found: npt.NDArray[Any] = full.to_numpy()
-    return found
+    there, found = present(array), numpy_of(array)
+    return found if there is None else np.where(there, found, found.dtype.type(0))
 
 
 def coded(array: Array) -> Array:
@@ -94,8 +94,8 @@ def codes(array: Array) -> tuple[Ints, Array]:
     """A column of texts as codes and the texts that they stand for; -1 where there is none."""
     array = coded(array)
     indices = array.indices.cast(pa.int64())
-    full = indices.fill_null(-1) if indices.null_count else indices
-    return full.to_numpy(), array.dictionary
+    there, found = present(indices), numpy_of(indices)
+    return found if there is None else np.where(there, found, -1), array.dictionary
 
 
 def is_same(one: Array, other: Array) -> bool:
@@ -120,7 +120,7 @@ def text_bytes(array: Array) -> tuple[Ints, Bytes]:
     Where there is none, it is an empty one.
     """
     if array.null_count:
-        array = array.fill_null("")
+        array = array.fill_null(text_array([""])[0])
     size = np.int64 if pa.types.is_large_string(array.type) else np.int32
     _, bounds, data = array.buffers()
     if len(array) == 0:
@@ -140,12 +140,13 @@ def damaged(what: str) -> EventError:
     )
 
 
-def text_array_of(bounds: Ints, data: Bytes) -> Array:
+def text_array_of(bounds: Ints, data: Bytes, missing: Bools | None = None) -> Array:
     """The array of texts that `text_bytes` gives."""
+    there = None if missing is None else pa.py_buffer(_bits(~missing))
     small = bounds[-1] < _SMALL
     own = pa.py_buffer(bounds.astype(np.int32) if small else bounds)
     type_ = pa.string() if small else pa.large_string()
-    return pa.Array.from_buffers(type_, len(bounds) - 1, [None, own, pa.py_buffer(data)])
+    return pa.Array.from_buffers(type_, len(bounds) - 1, [there, own, pa.py_buffer(data)])
 
 
 def strings(array: Array) -> Array:
@@ -166,12 +167,49 @@ def single(column: Array) -> Array:
     return column.combine_chunks()
 
 
+def arrow_of(values: npt.NDArray[Any], missing: Bools | None = None) -> Array:
+    """Numbers or bools of numpy as an array, numbers without a copy.
+
+    `pyarrow.array` looks whether it is given something of pandas, for which it imports all of it.
+
+    >>> arrow_of(np.array([True, False, True]), np.array([False, True, False])).to_pylist()
+    [True, None, True]
+    """
+    type_ = pa.from_numpy_dtype(values.dtype)
+    data = _bits(values) if values.dtype == np.bool_ else np.ascontiguousarray(values)
+    there = None if missing is None else pa.py_buffer(_bits(~missing))
+    return pa.Array.from_buffers(type_, len(values), [there, pa.py_buffer(data)])
+
+
+def numpy_of(array: Array) -> npt.NDArray[Any]:
+    """Numbers or bools of an array, numbers without a copy; anything where there is none.
+
+    Its own `to_numpy` imports pandas too.
+
+    >>> numpy_of(arrow_of(np.array([True, False, True]))[1:]).tolist()
+    [False, True]
+    """
+    begin, end = array.offset, array.offset + len(array)
+    data = array.buffers()[1] or b""
+    if pa.types.is_boolean(array.type):
+        bits = np.frombuffer(data, np.uint8)
+        return np.unpackbits(bits, count=end, bitorder="little")[begin:].view(np.bool_)
+    return np.frombuffer(data, array.type.to_pandas_dtype(), end)[begin:]
+
+
+def _bits(values: Bools) -> Bytes:
+    return np.packbits(values, bitorder="little")
+
+
 def text_array(values: Iterable[str | None]) -> Array:
     """Texts as an array; what no text of Arrow can hold (half of a surrogate pair) becomes `?`."""
     listed = list(values)
     try:
-        return pa.array(listed, pa.string())
+        written = [b"" if value is None else value.encode() for value in listed]
     except UnicodeEncodeError:
-        return pa.array(
-            [value and value.encode("utf-8", "replace").decode() for value in listed], pa.string()
-        )
+        written = [b"" if value is None else value.encode("utf-8", "replace") for value in listed]
+    bounds = np.zeros(1 + len(listed), np.int64)
+    np.cumsum([len(text) for text in written], out=bounds[1:])
+    missing = np.array([value is None for value in listed], np.bool_)
+    data = np.frombuffer(b"".join(written), np.uint8)
+    return text_array_of(bounds, data, missing if missing.any() else None)

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from cepheid.events import Kind, Value
 from cepheid.kernel.texts import Texts
 from cepheid.kernel.values import BOOL, DOUBLE, INT, MISSING, TEXT
-from cepheid.tables.arrow import Array, Bools, Ints, pa, text_array, text_array_of
+from cepheid.tables.arrow import Array, Bools, Ints, arrow_of, pa, text_array, text_array_of
 from cepheid.tables.table import ARROW
 
 Tags = npt.NDArray[np.uint8]
@@ -30,7 +30,7 @@ def column(tags: Tags, cells: Ints, kind: Kind, texts: Texts) -> Array:
     if kind is Kind.DOUBLE:
         whole = tags == INT
         values = np.where(whole, cells.astype(np.float64), cells.view(np.float64))
-        return pa.array(values, mask=~(whole | (tags == DOUBLE)))
+        return arrow_of(values, ~(whole | (tags == DOUBLE)))
     tag = next(tag for tag, own in KINDS.items() if own is kind)
     found = _column(tag, tags == tag, cells, texts)
     return found.cast(ARROW[kind]) if kind is Kind.STRING else found
@@ -41,8 +41,8 @@ def _column(tag: int, there: Bools, cells: Ints, texts: Texts) -> Array:
     if tag == TEXT:
         return named(cells, texts, mask)
     if tag == DOUBLE:
-        return pa.array(cells.view(np.float64), mask=mask)
-    return pa.array(cells if tag == INT else cells != 0, mask=mask)
+        return arrow_of(cells.view(np.float64), mask)
+    return arrow_of(cells if tag == INT else cells != 0, mask)
 
 
 def named(codes: Ints, texts: Texts, mask: Bools | None = None) -> Array:
@@ -58,7 +58,7 @@ def named(codes: Ints, texts: Texts, mask: Bools | None = None) -> Array:
         names = text_array_of(*texts.written(known))
     else:
         names = text_array(texts[code] for code in known.tolist())
-    return pa.DictionaryArray.from_arrays(pa.array(indices, mask=mask), names)
+    return pa.DictionaryArray.from_arrays(arrow_of(indices, mask), names)
 
 
 def decoded(tags: Tags, cells: Ints, texts: Texts) -> list[Value | None]:

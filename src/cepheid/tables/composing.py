@@ -10,7 +10,7 @@ import numpy as np
 
 from cepheid.algebra import Rule
 from cepheid.kernel.registry import FAILURE
-from cepheid.tables.arrow import Array, Bools, Ints, pa, text_array
+from cepheid.tables.arrow import Array, Bools, Ints, arrow_of, pa, text_array
 from cepheid.tables.ids import Lanes, digests, event_parts, label_fields, part, written
 from cepheid.tables.made import Made
 from cepheid.tables.mixing import identify
@@ -138,7 +138,7 @@ class Composer:
     def named(self, rules: Ints, failing: Bools) -> tuple[Array, Array]:
         """The types of composite events and the names of their rules, with dictionaries."""
         numbers, places = distinct(2 * rules + failing)
-        known, at, indices = self.heads, pa.array(numbers), pa.array(places.astype(np.int32))
+        known, at, indices = self.heads, arrow_of(numbers), arrow_of(places.astype(np.int32))
         return (
             pa.DictionaryArray.from_arrays(indices, known.types.take(at)),
             pa.DictionaryArray.from_arrays(indices, known.rules.take(at)),
@@ -193,5 +193,5 @@ class Composer:
         known, places = distinct(origins[at[there]])
         indices = np.zeros(len(at), np.int64)
         indices[there] = places
-        chosen = pa.array(indices, mask=~there)
+        chosen = arrow_of(indices, ~there)
         return [(name, array.take(chosen)) for name, array in self._payload.table(known).columns]

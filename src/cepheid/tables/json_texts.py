@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from cepheid.tables.arrow import Array, pa, pc
+from cepheid.tables.arrow import Array, pa, pc, text_array
 
 
 def json_members(name: str, array: Array) -> Array:
@@ -19,7 +19,7 @@ def json_members(name: str, array: Array) -> Array:
     # Every value is written once, however often it occurs.
     key = json.dumps(name)
     values = [f"{key}: {json.dumps(value)}" for value in array.dictionary.to_pylist()]
-    return pa.array(values, pa.string()).take(array.indices)
+    return text_array(values).take(array.indices)
 
 
 def json_objects(members: Sequence[Array], count: int) -> Array:
@@ -29,8 +29,8 @@ def json_objects(members: Sequence[Array], count: int) -> Array:
     ['{"v": 1}', '{}']
     """
     if not members:
-        return pa.array(["{}"] * count, pa.string())
+        return text_array(["{}"] * count)
     # Arrow leaves out rows of which it skips all parts, so that each gets an empty one first.
-    nothing = pa.array([""] * count, pa.string())
+    nothing = text_array([""] * count)
     joined = pc.binary_join_element_wise(nothing, *members, ", ", null_handling="skip")
     return pc.binary_join_element_wise("{", pc.utf8_slice_codeunits(joined, 2), "}", "")

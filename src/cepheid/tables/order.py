@@ -13,7 +13,19 @@ import numpy as np
 import numpy.typing as npt
 
 from cepheid.events import Kind, Schema
-from cepheid.tables.arrow import Array, Bools, Ints, codes, kind, numbers, pa, pc, present
+from cepheid.tables.arrow import (
+    Array,
+    Bools,
+    Ints,
+    arrow_of,
+    codes,
+    kind,
+    numbers,
+    numpy_of,
+    pa,
+    pc,
+    present,
+)
 from cepheid.tables.table import Table
 from cepheid.units import INT_MAX
 
@@ -152,7 +164,7 @@ def _content(
 def _identity(table: Table, ties: Ties) -> Iterator[Sequence[Key]]:
     """The id, or where there is none, source and number."""
     rows = ties.rows
-    ids = _keys([array.take(pa.array(rows)) for array in table.ids], len(rows))
+    ids = _keys([array.take(arrow_of(rows)) for array in table.ids], len(rows))
     sources = value_keys(_taken(table, "source", rows))
     numbers_ = value_keys(_taken(table, "seq", rows))
     numbered = (ids[0] == _NOTHING) & (sources[0] != _NOTHING) & (numbers_[0] != _NOTHING)
@@ -200,7 +212,7 @@ def _later(table: Table, names: Sequence[str]) -> list[Bools]:
 
 
 def _taken(table: Table, name: str, rows: Ints) -> list[Array]:
-    return [array.take(pa.array(rows)) for array in table.named(name)] or [
+    return [array.take(arrow_of(rows)) for array in table.named(name)] or [
         pa.nulls(len(rows), pa.bool_())
     ]
 
@@ -248,4 +260,4 @@ def text_ranks(known: Array) -> Ints:
     """For every text of a dictionary its place in the order of texts, which is that of UTF-8."""
     if len(known) == 0:
         return np.zeros(1, np.int64)
-    return np.asarray(pc.rank(known, tiebreaker="dense"), np.int64)
+    return numpy_of(pc.rank(known, tiebreaker="dense")).astype(np.int64)

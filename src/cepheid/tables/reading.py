@@ -14,7 +14,19 @@ import numpy as np
 from cepheid.errors import EventError
 from cepheid.events import Kind, Schema
 from cepheid.records import Clock
-from cepheid.tables.arrow import Array, Bools, Ints, codes, kind, numbers, pa, pc, present
+from cepheid.tables.arrow import (
+    Array,
+    Bools,
+    Ints,
+    arrow_of,
+    codes,
+    kind,
+    numbers,
+    pa,
+    pc,
+    present,
+    text_array,
+)
 from cepheid.tables.frames import Frame, columns_of, frame_of
 from cepheid.tables.outputs import ANY, Kinds
 from cepheid.tables.table import TYPES, Table, concat
@@ -123,7 +135,7 @@ def _check(good: Bools | None, requirement: str, got: str) -> None:
 def _types(column: Array) -> Array:
     """The column of types, as a dictionary of texts."""
     if pa.types.is_null(column.type) and len(column) == 0:
-        return pa.array([], TYPES)
+        return pa.nulls(0, TYPES)
     column = _attribute("type", column)
     if kind(column) is not Kind.STRING:
         raise EventError(f"column type must hold texts; got {column.type}")
@@ -138,7 +150,7 @@ def _types_of(type_: str, columns: Mapping[str, Array]) -> Array:
         same = np.array([name == type_ for name in names.to_pylist()], np.bool_)
         _check(same[found], f"column type must be {type_} in every row", "another type")
     count = len(columns["ts"])
-    return pa.DictionaryArray.from_arrays(np.zeros(count, np.int32), pa.array([type_], pa.string()))
+    return pa.DictionaryArray.from_arrays(arrow_of(np.zeros(count, np.int32)), text_array([type_]))
 
 
 def _dictionary(column: Array) -> Array:

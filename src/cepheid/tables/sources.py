@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from cepheid.events import Event, identity_of
 from cepheid.runtime.snapshot import decode_events, encode_events
-from cepheid.tables.arrow import Bools, Ints, pa
+from cepheid.tables.arrow import Bools, Ints, arrow_of, pa, text_array
 from cepheid.tables.growing import Growing
 from cepheid.tables.ids import Lanes, event_identities
 from cepheid.tables.table import Table, concat, from_events
@@ -223,8 +223,8 @@ class Ticks:
     def table(self, rows: Ints, _names: Names) -> Table:
         """Events as a table."""
         times = self._times.view[rows]
-        codes = np.zeros(len(rows), np.int32)
-        types = pa.DictionaryArray.from_arrays(codes, pa.array([TIMER], pa.string()))
+        codes = arrow_of(np.zeros(len(rows), np.int32))
+        types = pa.DictionaryArray.from_arrays(codes, text_array([TIMER]))
         return Table(types, times, times)
 
     def spans(self, rows: Ints) -> tuple[Ints, Ints, int]:

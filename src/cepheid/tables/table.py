@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -14,9 +14,11 @@ from cepheid.tables.arrow import (
     Array,
     Arrow,
     Ints,
+    arrow_of,
     coded,
     is_same,
     kind,
+    numpy_of,
     pa,
     single,
     strings,
@@ -32,6 +34,7 @@ ARROW = {
     Kind.BOOL: pa.bool_(),
 }
 """The types of Arrow that stand for kinds."""
+_NUMPY = {Kind.INT: np.int64, Kind.DOUBLE: np.float64, Kind.BOOL: np.bool_}
 
 
 @dataclass(frozen=True)
@@ -56,7 +59,7 @@ class Table:
     def empty() -> Table:
         """No events."""
         none = np.zeros(0, np.int64)
-        return Table(pa.array([], TYPES), none, none)
+        return Table(pa.nulls(0, TYPES), none, none)
 
     def named(self, name: str) -> list[Array]:
         """The columns of an attribute."""
@@ -71,7 +74,7 @@ class Table:
 
     def take(self, rows: Ints) -> Table:
         """The events of some rows, in that order."""
-        at = pa.array(rows)
+        at = arrow_of(rows)
         return Table(
             self.types.take(at),
             self.starts[rows],
@@ -112,9 +115,9 @@ class Table:
 
         Starts are left out where they are the ends.
         """
-        fields = {"type": self.types, "end": pa.array(self.ends)}
+        fields = {"type": self.types, "end": arrow_of(self.ends)}
         if self.starts is not self.ends and not np.array_equal(self.starts, self.ends):
-            fields["start"] = pa.array(self.starts)
+            fields["start"] = arrow_of(self.starts)
         fields |= {f"id {number}": array for number, array in enumerate(self.ids)}
         fields |= {
             f"attribute {number} {name}": array for number, (name, array) in enumerate(self.columns)
@@ -131,10 +134,10 @@ class Table:
         """The table that bytes stand for."""
         (batch,) = pa.ipc.open_stream(pa.py_buffer(data.tobytes()))
         named = list(zip(batch.schema.names, batch.columns, strict=True))
-        ends = batch.column("end").to_numpy()
+        ends = numpy_of(batch.column("end"))
         return Table(
             batch.column("type"),
-            batch.column("start").to_numpy() if "start" in batch.schema.names else ends,
+            numpy_of(batch.column("start")) if "start" in batch.schema.names else ends,
             ends,
             tuple(array for name, array in named if name.startswith("id ")),
             tuple(
@@ -175,7 +178,11 @@ def _put(places: dict[K, list[Value | None]], key: K, row: int, value: Value, co
 def _array(own: Kind, values: Sequence[Value | None]) -> Array:
     if own is Kind.STRING:
         return text_array(None if value is None else str(value) for value in values)
-    return pa.array(values, ARROW[own])
+    missing = np.array([value is None for value in values], np.bool_)
+    given: npt.NDArray[Any] = np.array(
+        [0 if value is None else value for value in values], _NUMPY[own]
+    )
+    return arrow_of(given, missing if missing.any() else None)
 
 
 def concat(tables: Sequence[Table]) -> Table:

@@ -14,7 +14,7 @@ import numpy as np
 from cepheid.algebra import EventPredicate, Rule, Tree, find
 from cepheid.errors import EventError
 from cepheid.records import Clock
-from cepheid.tables.arrow import Array, Arrow, Bools, Ints, numbers, pa, present
+from cepheid.tables.arrow import Array, Arrow, Bools, Ints, arrow_of, numbers, pa, present
 from cepheid.units import TIME_MAX
 
 _SIZES = {"s": 1_000_000, "ms": 1_000, "us": 1}
@@ -85,16 +85,16 @@ class Times:
         if self.type is None:
             assert self.clock.unit is not None  # noqa: S101 (integers have one, see `of`)
             unit = self.clock.unit
-            return pa.array(times // unit if self.whole else times / unit)
+            return arrow_of(times // unit if self.whole else times / unit)
         if self.type.unit != "ns":
-            return pa.array(times // _SIZES[self.type.unit]).view(self.type)
+            return arrow_of(times // _SIZES[self.type.unit]).view(self.type)
         fits = np.abs(times) < TIME_MAX // (_NANOSECONDS // 2)
         if not fits.all():
             raise EventError(
                 f"times must fit into 64 bits of nanoseconds; got {times[~fits][0]} microseconds"
                 "\n\nhint: convert column ts to microseconds"
             )
-        return pa.array(times * _NANOSECONDS).view(self.type)
+        return arrow_of(times * _NANOSECONDS).view(self.type)
 
 
 def in_microseconds(events: Arrow, unit: str | None) -> tuple[Arrow, bool]:
@@ -106,7 +106,7 @@ def in_microseconds(events: Arrow, unit: str | None) -> tuple[Arrow, bool]:
             column = events[name].combine_chunks()
             times = times or Times.of(column, clock)
             found, there = times.read(column, name)
-            array = pa.array(found, mask=None if there is None else ~there)
+            array = arrow_of(found, None if there is None else ~there)
             events = events.set_column(events.column_names.index(name), name, array)
     return events, times is not None and times.type is None
 

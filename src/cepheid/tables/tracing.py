@@ -16,7 +16,7 @@ import numpy as np
 from cepheid.algebra import Rule
 from cepheid.events import Event, Schema
 from cepheid.records import Clock, from_records
-from cepheid.tables.arrow import Arrow, Ints, kind, pa, pc
+from cepheid.tables.arrow import Arrow, Ints, arrow_of, kind, pa, pc
 from cepheid.tables.detecting import Detection, run
 from cepheid.tables.frames import Frame
 from cepheid.tables.outputs import ANY
@@ -98,7 +98,7 @@ def _wholes(found: Arrow, rows: Ints) -> Ints:
     inner = np.flatnonzero(rows < 0)
     if len(inner):
         ids = pc.struct_field(pc.list_flatten(found["events"].combine_chunks()), "id")
-        places = pc.index_in(ids.take(pa.array(inner)).cast(pa.string()), found["id"])
+        places = pc.index_in(ids.take(arrow_of(inner)).cast(pa.string()), found["id"])
         wholes[inner] = places.fill_null(-1).to_numpy(zero_copy_only=False)
     return wholes
 

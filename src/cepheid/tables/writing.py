@@ -15,7 +15,7 @@ from cepheid.errors import EventError
 from cepheid.events import Kind
 from cepheid.kernel.registry import FAILURE
 from cepheid.tables.arranging import Arrangement, Matches
-from cepheid.tables.arrow import Array, Ints, kind, pa, pc, strings
+from cepheid.tables.arrow import Array, Ints, arrow_of, kind, pa, pc, strings, text_array
 from cepheid.tables.cells import column
 from cepheid.tables.cells import columns as cell_columns
 from cepheid.tables.ids import written
@@ -143,7 +143,8 @@ def write(results: Results, payload: Payload, form: Form, cores: int = 1) -> Any
     writer = _Writer(payload, form, kinds, arranged)
     pieces = list(arranged.pieces())
     with spreading(min(cores, max(1, len(pieces)))) as spread:
-        return pa.concat_tables([writer.schema.empty_table(), *spread(writer.piece, pieces)])
+        empty = pa.Table.from_batches([], writer.schema)
+        return pa.concat_tables([empty, *spread(writer.piece, pieces)])
 
 
 class _Writer:
@@ -159,7 +160,7 @@ class _Writer:
         self.schema = schema_of(form, kinds)
         if form.has("events"):
             texts = payload.encoder.texts
-            self._labels = pa.array([texts[label] for label in arranged.labels.tolist()], TEXT)
+            self._labels = text_array(texts[label] for label in arranged.labels.tolist()).cast(TEXT)
             self._event = self.schema.field("events").type.value_type
             known = payload.table(arranged.origins, ())
             self._known = strings(known.types), form.times.write(known.ends), self._part_ids(known)
@@ -178,10 +179,10 @@ class _Writer:
         rows, parts = arranged.ordered(rows)
         own: dict[str, Callable[[], Array]] = {
             "id": lambda: written(arranged.lanes(rows, parts())),
-            "type": lambda: self._types.take(pa.array(arranged.heads(rows))),
+            "type": lambda: self._types.take(arrow_of(arranged.heads(rows))),
             "ts": lambda: times.write(arranged.ends[rows]),
             "start": lambda: times.write(arranged.starts[rows]),
-            "rule": lambda: self._rules.take(pa.array(arranged.heads(rows))),
+            "rule": lambda: self._rules.take(arrow_of(arranged.heads(rows))),
             "events": lambda: self._events(parts()),
         }
         attributes = self._attributes(rows, parts)
@@ -211,7 +212,7 @@ class _Writer:
         whole = pa.concat_tables(pieces).combine_chunks()
         order = np.empty(len(rows), np.int64)
         order[np.concatenate(places)] = np.arange(len(rows))
-        return {name: whole[name].take(pa.array(order)) for name in whole.column_names}
+        return {name: whole[name].take(arrow_of(order)) for name in whole.column_names}
 
     def _of_shape(self, number: int, rows: Ints, parts: Callable[[], Parts]) -> dict[str, Array]:
         arranged = self._arranged
@@ -258,13 +259,13 @@ class _Writer:
 
     def _events(self, parts: Parts) -> Array:
         """What composite events are made of: a list of structures for each."""
-        at = pa.array(parts.origins)
+        at = arrow_of(parts.origins)
         fields = [
-            self._labels.take(pa.array(parts.labels)),
+            self._labels.take(arrow_of(parts.labels)),
             *(known.take(at) for known in self._known),
         ]
         events = pa.StructArray.from_arrays(fields, fields=list(self._event))
-        return pa.ListArray.from_arrays(pa.array(parts.offsets.astype(np.int32)), events)
+        return pa.ListArray.from_arrays(arrow_of(parts.offsets.astype(np.int32)), events)
 
     def _part_ids(self, table: Table) -> Array:
         if not table.ids:
