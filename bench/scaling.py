@@ -1,7 +1,7 @@
 """T-Rex's Fig. 13: the default scenario, each event with 100 rules, on one core and on several.
 
 A table goes into `Rules.detect` and a table of composite events comes out, so this is what a user
-gets from `cores`: matching is done by one, writing what was found by all.
+gets from `cores`. With so few events matching is done by one, writing what was found by all.
 """
 
 from __future__ import annotations

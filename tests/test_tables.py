@@ -23,7 +23,7 @@ from cepheid.kernel.columns import Encoder
 from cepheid.kernel.found import Found
 from cepheid.oracle import evaluate
 from cepheid.records import Clock, to_record
-from cepheid.tables import arranging
+from cepheid.tables import arranging, teams
 from cepheid.tables.arrow import codes, pa
 from cepheid.tables.detecting import detect_table
 from cepheid.tables.encode import Encoding
@@ -425,7 +425,7 @@ def test_detect_gives_for_a_table_what_the_oracle_gives(
     listed = [read_.event(row) for row in range(len(read_))]
     wanted = evaluate(numbered, listed, until=until, failures=failures).events
     tables = tables if apart else together(tables)
-    with patch.object(arranging, "PIECE", 2):
+    with patch.object(arranging, "PIECE", 2), patch.multiple(teams, FEW=0, FEW_FOR_A_RULE=0):
         found = detect_table(
             numbered,
             Schema(),
@@ -440,6 +440,24 @@ def test_detect_gives_for_a_table_what_the_oracle_gives(
     assert [plain(row) for row in found] == [
         plain(as_row(record, sorted(names)) if names else record) for record in records
     ]
+
+
+def test_rules_that_feed_each_other_are_in_one_team() -> None:
+    texts = [f"Rule R{n} define X{n}() from A{n % 7}()" for n in range(20)]
+    texts += ["Rule Low define Low() from A1()", "Rule High define High() from Low()"]
+    texts += ["Rule Tick define Tock() from Timer(every = 1 min)"]
+    rules = load("\n".join(texts), "tesla")
+    found = teams.teams(rules, 1_000_000, 3)
+    assert [len(team) for team in found] == [8, 8, 7]
+    assert {"Low", "High", "Tick"} <= {rule.name for rule in found[0]}
+    assert sorted(rule.name for team in found for rule in team) == sorted(r.name for r in rules)
+
+
+@pytest.mark.parametrize(("events", "cores"), [(1_000_000, 1), (teams.FEW - 1, 2), (0, 4)])
+def test_one_team_where_more_would_not_pay(events: int, cores: int) -> None:
+    rules = load("Rule R define X() from A()\nRule S define Y() from B()", "tesla")
+    assert teams.teams(rules, events, cores) == [list(rules)]
+    assert teams.teams(rules, teams.FEW, 2) == [[rules[0]], [rules[1]]]
 
 
 @pytest.mark.parametrize("cores", [0, -1, True, "2"])

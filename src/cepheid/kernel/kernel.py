@@ -155,8 +155,9 @@ def _plain(column: npt.NDArray[Any]) -> npt.NDArray[Any]:
 class Kernel:
     """Runs rules of all languages over columns of events.
 
-    Rules are numbered in the order in which they are deployed. A rule sees the events that come
-    after it was deployed.
+    Rules are numbered in the order in which they are deployed, from `first` on. A rule sees the
+    events that come after it was deployed. Kernels with one `encoder` take the same batches, once
+    all but the last were refreshed.
     """
 
     def __init__(
@@ -165,9 +166,12 @@ class Kernel:
         depth_limit: int = 32,
         caused_limit: int = CAUSED,
         failures: bool = False,
+        encoder: Encoder | None = None,
+        first: int = 0,
     ) -> None:
-        self.encoder = Encoder()
+        self.encoder = encoder or Encoder()
         self.registry = Registry(self.encoder, failures=failures)
+        self.registry.rules += [None] * first
         self.compactions = 0
         self._memory = Memory()
         self._trees = TreePlans(self.registry)
@@ -240,6 +244,10 @@ class Kernel:
             self._trees.remove(number)
         else:
             self._others[type(rule.pattern)].remove(number)
+        self._write()
+
+    def refresh(self) -> None:
+        """Take in what the rules of kernels that came later brought to the encoder."""
         self._write()
 
     def _write(self) -> None:

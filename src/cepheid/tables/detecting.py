@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
+from itertools import chain
 from typing import Any
 
 from cepheid.algebra import Rule, input_types
+from cepheid.cores import spreading
 from cepheid.events import CompositeEvent, Event, Order, Schema
-from cepheid.kernel.columns import Batch
+from cepheid.kernel.columns import Batch, Encoder
 from cepheid.kernel.found import Found
 from cepheid.kernel.kernel import Kernel
 from cepheid.kernel.registry import FAILURE
@@ -21,6 +23,7 @@ from cepheid.tables.payload import Payload
 from cepheid.tables.reading import Reading, read
 from cepheid.tables.results import Results
 from cepheid.tables.table import Table
+from cepheid.tables.teams import teams
 from cepheid.tables.writing import Form, check_columns, write
 
 PORTION = 1 << 16
@@ -28,28 +31,39 @@ PORTION = 1 << 16
 
 
 class Detection:
-    """Rules in a kernel of their own, with what they find."""
+    """Teams of rules in a kernel each, with what they find."""
 
-    def __init__(self, rules: Sequence[Rule], schema: Schema, *, failures: bool) -> None:
+    def __init__(self, rules: Sequence[Sequence[Rule]], schema: Schema, *, failures: bool) -> None:
         self._failures = failures
-        listened = any(FAILURE in input_types(rule) for rule in rules)
-        self.kernel = Kernel(failures=failures or listened)
-        numbered = dict(zip(self.kernel.deploy(rules), rules, strict=True))
-        self.payload = Payload(self.kernel.encoder, numbered, schema)
+        listened = any(FAILURE in input_types(rule) for team in rules for rule in team)
+        self.encoder = Encoder()
+        self._kernels: list[Kernel] = []
+        numbered: dict[int, Rule] = {}
+        for team in rules:
+            kernel = Kernel(
+                failures=failures or listened, encoder=self.encoder, first=len(numbered)
+            )
+            numbered |= zip(kernel.deploy(team), team, strict=True)
+            self._kernels.append(kernel)
+        for kernel in self._kernels[:-1]:
+            kernel.refresh()
+        self.payload = Payload(self.encoder, numbered, schema)
         self.results = Results(self.payload)
 
     def run(self, batches: Iterable[Batch], until: int) -> None:
         """Feed events in the total order, and let time pass up to a moment."""
-        for batch in batches:
-            self._take(self.kernel.feed(batch))
-        self._take(self.kernel.advance(until))
+        with spreading(len(self._kernels)) as spread:
+            for batch in batches:
+                self._take(spread(lambda kernel: list(kernel.feed(batch)), self._kernels))  # noqa: B023 (taken at once)
+            self._take(spread(lambda kernel: list(kernel.advance(until)), self._kernels))
 
-    def _take(self, portions: Iterable[Found]) -> None:
-        for found in portions:
+    def _take(self, portions: Iterable[Sequence[Found]]) -> None:
+        for found in chain.from_iterable(portions):
             self.payload.add_found(found)
             if self._failures or not found.failure:
                 self.results.add(found)
-        self.payload.add_ticks(*self.kernel.take_ticks())
+        for kernel in self._kernels:
+            self.payload.add_ticks(*kernel.take_ticks())
 
 
 def detect_events(
@@ -64,9 +78,9 @@ def detect_events(
     ordered = sorted(events, key=Order(schema).key)
     if not ordered:
         return []
-    detection = Detection(rules, schema, failures=failures)
+    detection = Detection([rules], schema, failures=failures)
     detection.payload.add_events(0, ordered)
-    encode = detection.kernel.encoder.encode
+    encode = detection.encoder.encode
     batches = (encode(ordered[begin:end], begin) for begin, end in _portions(len(ordered)))
     last = ordered[-1].end
     detection.run(batches, last if until is None else max(last, until))
@@ -86,7 +100,8 @@ def detect_table(
 ) -> Any:  # noqa: ANN401 (a table of any library)
     """Everything that rules find in a table of events, as the same kind of table."""
     reading = read(events, clock, schema)
-    detection = Detection(rules, schema, failures=failures)
+    split = teams(rules, len(reading.table), cores)
+    detection = Detection(split, schema, failures=failures)
     ids = {kind(array) for array in reading.table.ids}
     form = Form.of(rules, reading.times, reading.kinds, ids, failures=failures)
     check_columns(columns, form.attributes)
@@ -103,7 +118,7 @@ def run(detection: Detection, reading: Reading, schema: Schema, until: int | Non
     if len(table) == 0:
         return table
     detection.payload.add_table(0, table, found.ranks)
-    encoding = Encoding(table, detection.kernel.encoder)
+    encoding = Encoding(table, detection.encoder)
     batches = (encoding.batch(begin, end, begin) for begin, end in _portions(len(table)))
     last = int(table.ends[-1])
     detection.run(batches, last if until is None else max(last, until))

@@ -69,7 +69,7 @@ def trace(
     cores: int = 1,
 ) -> Trace:
     """Everything that rules find in events, with the rows of what it is made of."""
-    detection = Detection(rules, schema, failures=failures)
+    detection = Detection([rules], schema, failures=failures)
     ids = {kind(array) for array in reading.table.ids}
     form = Form.of(rules, reading.times, reading.kinds, ids, failures=failures)
     end = None if until is None else reading.times.clock.read(until)
