@@ -29,7 +29,7 @@ COMMANDS = {
     "papers": ("bench", "--full", "--long", "--skip", "queue/*"),
     "queue": ("bench", "--full", "--only", "queue/*"),
     "spark": ("bench.spark",),
-    "peers": ("bench.peers",),
+    "peers": ("bench.peers", "--budget", "2", "--repeat", "2"),
 }
 """What measures a part."""
 SCALED = ("--scale", "0.02", "--repeat", "1")
