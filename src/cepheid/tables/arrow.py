@@ -189,8 +189,9 @@ def numpy_of(array: Array) -> npt.NDArray[Any]:
     >>> numpy_of(arrow_of(np.array([True, False, True]))[1:]).tolist()
     [False, True]
     """
-    begin, end = array.offset, array.offset + len(array)
-    data = array.buffers()[1] or b""
+    begin, end, data = array.offset, array.offset + len(array), array.buffers()[1]
+    if data is None:
+        return np.zeros(len(array), array.type.to_pandas_dtype())
     if pa.types.is_boolean(array.type):
         bits = np.frombuffer(data, np.uint8)
         return np.unpackbits(bits, count=end, bitorder="little")[begin:].view(np.bool_)
