@@ -98,8 +98,17 @@ class Job:
 
     @property
     def is_done(self) -> bool:
-        commits = self.folder / "checkpoint" / "commits"
-        return commits.exists() and (commits / str(BATCHES - 1)).exists()
+        """Whether the batch with the last file was done.
+
+        It need not be the last of as many as there are files: where a job is killed after a file
+        was noted and before its batch was, the batch gets the next file as well.
+        """
+        checkpoint = self.folder / "checkpoint"
+        done = [int(commit.name) for commit in (checkpoint / "commits").glob("[0-9]*")]
+        if not done:
+            return False
+        *_, read = (checkpoint / "offsets" / str(max(done))).read_text().splitlines()
+        return bool(json.loads(read)["logOffset"] == BATCHES - 1)
 
     def found(self) -> list[Row]:
         """The output as a reader of the file sink sees it: the files that were committed."""
