@@ -8,6 +8,7 @@ from dataclasses import FrozenInstanceError, dataclass, field, fields, replace
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
+from random import Random
 from typing import Any, TypeVar
 
 import pyarrow as pa  # type: ignore[import-untyped]  # it has no types
@@ -343,6 +344,23 @@ def test_texts_of_composite_events_are_kept_as_long_as_they_are(story: Story, in
     story.events = with_new_texts(story.events, 4)
     story.cuts, story.forgets = list(range(MANY)), True
     story.check()
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_pairs_of_a_parallel_expression_keep_no_texts_of_events_that_are_gone(seed: int) -> None:
+    """A pair has a row like an event, but no attributes; what was in the row before is not its."""
+    tesla = 'Rule R define Out() from A()\nRule S define Y() from Z(k = "q")'
+    core = "define X as ([B] || [B]) ; [Out] ; [Out]"
+    loaded = [cepheid.load(tesla, language="tesla"), cepheid.load(core, language="core")]
+    engine = Rules(tuple(rule for own in loaded for rule in own)).engine()
+    chance = Random(seed)
+    for at in range(12):
+        type_, known = chance.choice("AB"), chance.random() >= 0.5
+        attributes = {"k": f"text {at // 4}"} if known else {}
+        engine.push(Event(type_, at // 3 * SECOND, at // 3 * SECOND, attributes))
+        engine._matcher.forget(texts=True)
+        needed = engine._matcher.kernel.text_codes()
+        assert (needed < len(engine._matcher.kernel.encoder.texts)).all()
 
 
 @pytest.mark.property
