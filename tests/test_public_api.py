@@ -107,7 +107,7 @@ def test_importing_the_package_imports_no_large_library() -> None:
 
 
 def test_events_of_arrow_and_of_lists_are_matched_without_pandas() -> None:
-    """It would be a fifth of the memory, and of the time to the first composite event."""
+    """pyarrow would import it, which costs memory, and time before the first composite event."""
     code = """
 import io, sys
 import cepheid

@@ -447,7 +447,7 @@ def test_rules_that_feed_each_other_are_in_one_team() -> None:
     texts += ["Rule Low define Low() from A1()", "Rule High define High() from Low()"]
     texts += ["Rule Tick define Tock() from Timer(every = 1 min)"]
     rules = load("\n".join(texts), "tesla")
-    found = teams.teams(rules, 1_000_000, 3)
+    found = teams.teams_of(rules, 1_000_000, 3)
     assert [len(team) for team in found] == [8, 8, 7]
     assert {"Low", "High", "Tick"} <= {rule.name for rule in found[0]}
     assert sorted(rule.name for team in found for rule in team) == sorted(r.name for r in rules)
@@ -456,8 +456,8 @@ def test_rules_that_feed_each_other_are_in_one_team() -> None:
 @pytest.mark.parametrize(("events", "cores"), [(1_000_000, 1), (teams.FEW - 1, 2), (0, 4)])
 def test_one_team_where_more_would_not_pay(events: int, cores: int) -> None:
     rules = load("Rule R define X() from A()\nRule S define Y() from B()", "tesla")
-    assert teams.teams(rules, events, cores) == [list(rules)]
-    assert teams.teams(rules, teams.FEW, 2) == [[rules[0]], [rules[1]]]
+    assert teams.teams_of(rules, events, cores) == [list(rules)]
+    assert teams.teams_of(rules, teams.FEW, 2) == [[rules[0]], [rules[1]]]
 
 
 @pytest.mark.parametrize("cores", [0, -1, True, "2"])

@@ -23,7 +23,7 @@ from cepheid.tables.payload import Payload
 from cepheid.tables.reading import Reading, read
 from cepheid.tables.results import Results
 from cepheid.tables.table import Table
-from cepheid.tables.teams import teams
+from cepheid.tables.teams import teams_of
 from cepheid.tables.writing import Form, check_columns, write
 
 PORTION = 1 << 16
@@ -33,13 +33,13 @@ PORTION = 1 << 16
 class Detection:
     """Teams of rules in a kernel each, with what they find."""
 
-    def __init__(self, rules: Sequence[Sequence[Rule]], schema: Schema, *, failures: bool) -> None:
+    def __init__(self, teams: Sequence[Sequence[Rule]], schema: Schema, *, failures: bool) -> None:
         self._failures = failures
-        listened = any(FAILURE in input_types(rule) for team in rules for rule in team)
+        listened = any(FAILURE in input_types(rule) for team in teams for rule in team)
         self.encoder = Encoder()
         self._kernels: list[Kernel] = []
         numbered: dict[int, Rule] = {}
-        for team in rules:
+        for team in teams:
             kernel = Kernel(
                 failures=failures or listened, encoder=self.encoder, first=len(numbered)
             )
@@ -100,8 +100,8 @@ def detect_table(
 ) -> Any:  # noqa: ANN401 (a table of any library)
     """Everything that rules find in a table of events, as the same kind of table."""
     reading = read(events, clock, schema)
-    split = teams(rules, len(reading.table), cores)
-    detection = Detection(split, schema, failures=failures)
+    teams = teams_of(rules, len(reading.table), cores)
+    detection = Detection(teams, schema, failures=failures)
     ids = {kind(array) for array in reading.table.ids}
     form = Form.of(rules, reading.times, reading.kinds, ids, failures=failures)
     check_columns(columns, form.attributes)

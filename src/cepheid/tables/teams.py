@@ -17,7 +17,7 @@ FEW_FOR_A_RULE = 100
 """Nor for fewer than so many times the rules, as rules are deployed in longer than they match."""
 
 
-def teams(rules: Sequence[Rule], events: int, cores: int) -> list[list[Rule]]:
+def teams_of(rules: Sequence[Rule], events: int, cores: int) -> list[list[Rule]]:
     """The rules of each team, at most as many teams as there are cores.
 
     Rules that feed on what others find stay together, and so do those with periodic timers. The
@@ -27,7 +27,7 @@ def teams(rules: Sequence[Rule], events: int, cores: int) -> list[list[Rule]]:
     >>> names = ("A1", "B1", "A2", "B2")
     >>> text = "\\n".join(f"Rule {name} define X() from {name[0]}()" for name in names)
     >>> rules = cepheid.load(text, language="tesla").rules
-    >>> [[rule.name for rule in team] for team in teams(rules, 1_000_000, 2)]
+    >>> [[rule.name for rule in team] for team in teams_of(rules, 1_000_000, 2)]
     [['A1', 'A2'], ['B1', 'B2']]
     """
     heard = {type_ for rule in rules for type_ in input_types(rule)}

@@ -24,6 +24,7 @@ from cepheid.tables.parts import Parts, concat_parts
 from cepheid.tables.reading import Reading, read
 from cepheid.tables.results import Results
 from cepheid.tables.table import Table, from_events
+from cepheid.tables.teams import teams_of
 from cepheid.tables.times import Times
 from cepheid.tables.writing import Form, write
 
@@ -69,7 +70,8 @@ def trace(
     cores: int = 1,
 ) -> Trace:
     """Everything that rules find in events, with the rows of what it is made of."""
-    detection = Detection([rules], schema, failures=failures)
+    teams = teams_of(rules, len(reading.table), cores)
+    detection = Detection(teams, schema, failures=failures)
     ids = {kind(array) for array in reading.table.ids}
     form = Form.of(rules, reading.times, reading.kinds, ids, failures=failures)
     end = None if until is None else reading.times.clock.read(until)
