@@ -453,6 +453,27 @@ def test_rules_that_feed_each_other_are_in_one_team() -> None:
     assert sorted(rule.name for team in found for rule in team) == sorted(r.name for r in rules)
 
 
+def test_teams_whose_rules_look_at_different_attributes_take_the_same_batches() -> None:
+    texts = [
+        "Rule R define X(v: int) from A() and each A(a > 1) as b within 1 h from A where v = b.a",
+        "Rule S define Y(v: int, w: int) from B(c > 1) and last A(d > 1) within 1 h from B "
+        "where v = B.c and w = A.d",
+    ]
+    rules = cepheid.load("\n".join(texts), language="tesla")
+    rows = range(200)
+    events = pa.table(
+        {"type": ["AB"[row % 2] for row in rows], "ts": list(rows)}
+        | {
+            name: [row * 7 % factor for row in rows]
+            for name, factor in zip("acd", (3, 5, 9), strict=True)
+        }
+    )
+    whole = rules.detect(events, unit="s", cores=1)
+    with patch.multiple(teams, FEW=0, FEW_FOR_A_RULE=0):
+        assert rules.detect(events, unit="s", cores=2).equals(whole)
+    assert set(whole["rule"].to_pylist()) == {"R", "S"}
+
+
 @pytest.mark.parametrize(("events", "cores"), [(1_000_000, 1), (teams.FEW - 1, 2), (0, 4)])
 def test_one_team_where_more_would_not_pay(events: int, cores: int) -> None:
     rules = load("Rule R define X() from A()\nRule S define Y() from B()", "tesla")
