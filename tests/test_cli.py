@@ -123,6 +123,22 @@ def test_a_wrong_command_ends_with_status_2_and_usage(arguments: list[str]) -> N
     assert "usage: cepheid" in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["chekc", "x"], "hint: did you mean check?"),
+        (["check", "x", "--langauge", "sase"], "cepheid check: error: unrecognized arguments"),
+        (["check", "x", "--langauge", "sase"], "hint: did you mean --language?"),
+        (["run", "x", "--narow"], "hint: did you mean --narrow or --no-narrow?"),
+        (["test", "x", "--runtime=embeded"], "hint: did you mean embedded?"),
+    ],
+)
+def test_a_word_that_is_almost_right_is_told_with_the_right_one(
+    arguments: list[str], told: str
+) -> None:
+    assert told in run(*arguments).stderr
+
+
 # --- check -------------------------------------------------------------------
 
 

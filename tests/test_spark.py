@@ -374,7 +374,7 @@ PROBLEMS = [
     ),
     ("type string, ts double", {"unit": "s"}, "column ts must hold timestamps, or integers of"),
     ("type string, ts date", {}, "got date\n\nhint: df.withColumn("),
-    ("type string, ts bigint", {}, 'need a unit\n\nhint: say which: detect(events, unit="ms")'),
+    ("type string, ts bigint", {}, 'need a unit\n\nhint: say which, such as unit="ms"'),
     (
         "type string, ts timestamp, start bigint",
         {},

@@ -17,6 +17,7 @@ from cepheid.units import unit_size
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 _OWN_FIELDS = ("type", "ts", "start")
+NO_UNIT = 'times that are integers need a unit\n\nhint: say which, such as unit="ms"'
 
 
 @dataclass(frozen=True)
@@ -42,10 +43,7 @@ class Clock:
             return (aware - _EPOCH) // _MICROSECOND
         if isinstance(time, int) and not isinstance(time, bool):
             if self.unit is None:
-                raise EventError(
-                    "times that are integers need a unit\n\n"
-                    'hint: say which, such as detect(events, unit="ms")'
-                )
+                raise EventError(NO_UNIT)
             return time * self.unit
         raise EventError(
             f"time must be a datetime, or an integer with a unit; got {type(time).__name__}"

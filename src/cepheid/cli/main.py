@@ -15,6 +15,7 @@ from cepheid.cli.explain import FORMATS, explain_command
 from cepheid.cli.language_server import add_language_server
 from cepheid.cli.loading import add_rules
 from cepheid.cli.new import add_new
+from cepheid.cli.parsing import Parser
 from cepheid.cli.report import add_report
 from cepheid.cli.run import RUN_HELP, add_run_arguments
 from cepheid.cli.test import add_test
@@ -64,7 +65,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def parser() -> argparse.ArgumentParser:
     """What reads the command line, with all commands."""
-    parser = argparse.ArgumentParser(
+    parser: argparse.ArgumentParser = Parser(
         prog="cepheid",
         description="Complex event processing: rules over events.",
         epilog=_HELP,

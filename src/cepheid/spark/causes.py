@@ -39,6 +39,7 @@ _HINTS = (
         "--dead-letter PATH puts them aside",
     ),
     (re.compile(r'detect\(events, (\w+)="([^"]*)"\)'), r"--\1 \2"),
+    (re.compile(r'such as unit="(\w+)"'), r"such as --unit \1"),
 )
 _LIMIT = 2000
 
@@ -98,8 +99,8 @@ def _not_linked(name: str, told: str) -> str:
 def in_commands(text: str) -> str:
     """A message of ours, with hints for the command line instead of for Python.
 
-    >>> in_commands('hint: say which: detect(events, unit="ms")')
-    'hint: say which: --unit ms'
+    >>> in_commands('hint: say which, such as unit="ms"')
+    'hint: say which, such as --unit ms'
     """
     for pattern, instead in _HINTS:
         text = pattern.sub(instead, text)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from cepheid.algebra import Rule, attributes_of
 from cepheid.errors import EventError, did_you_mean
 from cepheid.events import Kind, Schema
-from cepheid.records import Clock
+from cepheid.records import NO_UNIT, Clock
 from cepheid.rules import Rules
 from cepheid.runtime.tabular import Tabular
 from cepheid.tables.arrow import Arrow, pa
@@ -172,9 +172,7 @@ def _times(schema: StructType, clock: Clock) -> Times:
             'hint: df.withColumn("ts", to_timestamp("ts"))'
         )
     if clock.unit is None:
-        raise EventError(
-            'times that are integers need a unit\n\nhint: say which: detect(events, unit="ms")'
-        )
+        raise EventError(NO_UNIT)
     return Times(clock)
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from cepheid.algebra import EventPredicate, Rule, Tree, find
 from cepheid.errors import EventError
-from cepheid.records import Clock
+from cepheid.records import NO_UNIT, Clock
 from cepheid.tables.arrow import Array, Arrow, Bools, Ints, arrow_of, numbers, pa, present
 from cepheid.units import TIME_MAX
 
@@ -46,10 +46,7 @@ class Times:
                 f"hint: {_advice(column)}"
             )
         if clock.unit is None:
-            raise EventError(
-                "times that are integers need a unit\n\n"
-                'hint: say which, such as detect(events, unit="ms")'
-            )
+            raise EventError(NO_UNIT)
         return Times(clock)
 
     def read(self, column: Array, name: str) -> tuple[Ints, Bools | None]:
