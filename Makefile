@@ -48,7 +48,7 @@ test-long: $(READY) ## Run the property tests with 20000 examples each
 test-memory: $(READY) ## Run the properties of the kernel with memory that moves, and places that are checked
 	@rm -rf $(CURDIR)/.venv/moving
 	@NUMBA_CACHE_DIR=$(CURDIR)/.venv/moving CEPHEID_MOVING_MEMORY=1 NUMBA_BOUNDSCHECK=1 \
-		$(BIN)/pytest -n $(WORKERS) tests/test_kernel*.py tests/test_engine.py tests/test_limits.py
+		$(BIN)/pytest -n $(WORKERS) tests/test_kernel*.py tests/test_engine*.py tests/test_stories.py tests/test_limits.py
 
 test-kill: $(READY) java ## Kill drivers and workers of streams, 20 times and more; damage checkpoints
 	@$(BIN)/python -m cepheid.kernel.ready
