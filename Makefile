@@ -56,8 +56,8 @@ test-kill: $(READY) java ## Kill drivers and workers of streams, 20 times and mo
 
 test-cluster: $(READY) java ## Run the tests of Spark on Spark Connect and on executors of their own
 	@$(BIN)/python -m cepheid.kernel.ready
-	@CEPHEID_SPARK=connect $(BIN)/pytest -n0 -k "not expects_on_spark" tests/test_spark.py
-	@CEPHEID_SPARK=cluster $(BIN)/pytest -n0 -k "not expects_on_spark" tests/test_spark.py
+	@CEPHEID_SPARK=connect $(BIN)/pytest -n0 tests/test_spark.py
+	@CEPHEID_SPARK=cluster $(BIN)/pytest -n0 tests/test_spark.py
 	@$(BIN)/pytest -n0 -m slow tests/test_connect.py
 
 test-kafka: $(READY) java ## Run jobs against a broker of Kafka; needs Maven

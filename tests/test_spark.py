@@ -14,9 +14,7 @@ import cepheid
 from cepheid.errors import EventError
 from cepheid.rules import Rules
 from cepheid.spark.placing import partition_of
-from cepheid.testing import SPARK_RUNTIMES, Case, Result, run_cases
 from tests import spark as on_spark
-from tests.cases import CASES, case_id
 from tests.spark import MARKS, Row, Stream, ordered, rows
 
 if TYPE_CHECKING:
@@ -114,41 +112,6 @@ def said_by(query: Callable[[], object]) -> str:
     with pytest.raises(Exception, match=r"cepheid\.errors") as caught:
         query()
     return str(caught.value)
-
-
-# --- the specification -----------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def judged(spark: SparkSession) -> Callable[[str], dict[str, Result]]:
-    """All cases of a runtime in one job, when the first of them is asked for."""
-    known: dict[str, dict[str, Result]] = {}
-
-    def judge(runtime: str) -> dict[str, Result]:
-        if runtime not in known:
-            known[runtime] = {}  # a job that fails is not tried again for every case
-            own = [case for case in CASES if case.runs_on(runtime)]
-            results = run_cases(own, runtime, seed=len(own))
-            known[runtime].update((result.case.place, result) for result in results)
-        return known[runtime]
-
-    return judge
-
-
-RUNS = [
-    pytest.param(case, runtime, id=f"{case_id(case)}-{runtime}")
-    for runtime in SPARK_RUNTIMES
-    for case in CASES
-    if case.runs_on(runtime)
-]
-
-
-@pytest.mark.parametrize(("case", "runtime"), RUNS)
-def test_case_gives_what_it_expects_on_spark(
-    case: Case, runtime: str, judged: Callable[[str], dict[str, Result]]
-) -> None:
-    result = judged(runtime)[case.place]
-    assert result.passed, f"{case.place}: {case.name}\n{result.difference}"
 
 
 # --- finite tables ---------------------------------------------------------------------------
