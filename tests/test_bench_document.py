@@ -51,13 +51,16 @@ def _sample(**more: Any) -> Results:  # noqa: ANN401
         for rate, lost in ((2000, 0.0), (8000, 0.5), (12_000, 20.0))
     ]
     peers = [
-        _result("cepheid", 1e6, p50=30.0),
+        _result("cepheid", 1e6, p50=30.0, kernel=4e-4, whole=2e-3),
         _result("esper", 2e5, cepheid=5.0, aim=10.0, p50=4.0),
         _result("duckdb", 2e6, cepheid=0.5),
         _result("cepheid on spark", 5e5, cores=2, peak=2**31),
         _result("flink 2 slots", 1e5, cores=2, cepheid=5.0, aim=3.0, peak=2**30),
     ]
-    reasons = [{"contest": "trex/filters", "engine": "flink-sql", "why": "it cannot say it"}]
+    reasons = [
+        {"contest": contest, "engine": "flink-sql", "why": "it cannot say it"}
+        for contest in ("trex/filters", "trex/R1/10%")
+    ]
     files = {
         "papers": {"machine": MACHINE, "figures": papers},
         "queue": {"machine": MACHINE, "figures": queue},
@@ -77,6 +80,8 @@ def test_every_place_of_the_page_is_filled() -> None:
     )
     assert "| last | 100 | 8,000 | 20 % at 12,000 |" in text
     assert "Where an engine did not run" in text
+    assert "- Flink SQL: it cannot say it (`trex/filters`, `trex/R1/10%`)" in text
+    assert "| `trex/filters` | 1,000 | 400 | 2,000 |" in text
 
 
 def test_a_page_with_an_unknown_place_is_refused() -> None:

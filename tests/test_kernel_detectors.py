@@ -239,7 +239,7 @@ class Author:
         second = self.body(sizes[1], name)
         if self.random.random() < 0.15:
             return Timing(first, second, name, None, self.random.randint(0, 40) * SECOND)
-        return Timing(first, second, name, self.random.randint(0, 9) * SECOND)
+        return Timing(first, second, name, self.random.randint(1, 9) * SECOND)
 
     def atom(self, timer: str | None) -> Body:
         """An atom, perhaps with a label, a wider domain, a negation or a timer."""

@@ -25,6 +25,7 @@ SECTIONS: dict[str, Callable[[Results], str]] = {
     "time": tables.time,
     "spark": tables.spark,
     "peers": tables.peers,
+    "spent": tables.spent,
     "losses": losses.section,
 }
 

@@ -284,6 +284,24 @@ def answer(result: Record) -> str:
 
 
 def _reasons(results: Results) -> list[str]:
-    told = results.files["peers"].get("reasons", ())
-    lines = [f"- `{r['contest']}`, {called(r)}: {r['why']}" for r in told]
+    told: dict[tuple[str, str], list[str]] = {}
+    for reason in results.files["peers"].get("reasons", ()):
+        told.setdefault((called(reason), reason["why"]), []).append(f"`{reason['contest']}`")
+    lines = [f"- {engine}: {why} ({', '.join(names)})" for (engine, why), names in told.items()]
     return ["Where an engine did not run, or means something else:", "\n".join(lines)] * bool(lines)
+
+
+def spent(results: Results) -> str:
+    """What of Cepheid's own time in contests is matching, and what a whole answer takes."""
+    rows = [
+        [
+            f"`{result['contest']}`",
+            number(1e9 * result["seconds"] / result["events"]),
+            number(1e9 * result["kernel"] / result["events"]),
+            number(1e9 * result["whole"] / result["events"]),
+        ]
+        for result in results.contests
+        if result["engine"] == "cepheid" and "kernel" in result
+    ]
+    head = ("contest", "an event, ns", "of it matching, ns", "with ids and constituents, ns")
+    return table(head, rows) if rows else missing("peers")

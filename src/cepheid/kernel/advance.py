@@ -129,6 +129,7 @@ from cepheid.kernel.memory import append, ints, set_size, size, tags
 from cepheid.kernel.programs import FRAME_ROW, holds
 from cepheid.kernel.sides import add_match
 from cepheid.kernel.store import (
+    FIRED,
     NEVER,
     NOW,
     ROW_CELLS,
@@ -441,7 +442,10 @@ def _bind_pair(m: int, machine: int, at: int, node: int) -> None:
 
 @compiled
 def _set_timers(m: int, at: int, state: int) -> None:
-    """Let the timers run that a state sets; a fixed time in the past never comes."""
+    """Let the timers run that a state sets; a fixed time in the past never comes.
+
+    For what timers cause, their own instant is the past.
+    """
     states, sets = ints(m, STATE), ints(m, TIMER_SET)
     line = STATE_WIDTH * state
     for number in range(states[line + STATE_SETS], states[line + STATE_SETS_END]):
@@ -449,7 +453,7 @@ def _set_timers(m: int, at: int, state: int) -> None:
         drop_timer(m, at, timer)
         if not sets[SET_WIDTH * number + SET_FIXED]:
             add_timer(m, at, timer, scalar(m, NOW) + time)
-        elif time >= scalar(m, NOW):
+        elif time >= scalar(m, NOW) and time != scalar(m, FIRED):
             add_timer(m, at, timer, time)
 
 

@@ -43,6 +43,7 @@ from cepheid.kernel.store import (
     CAUSED_LIMIT,
     CUT,
     DEPTH_LIMIT,
+    FIRED,
     KEPT,
     LIVE,
     MADE,
@@ -193,7 +194,7 @@ class Kernel:
         self._ranked = -1
         scalars = [0] * SCALAR_COUNT
         scalars[DEPTH_LIMIT], scalars[CAUSED_LIMIT] = depth_limit, caused_limit
-        scalars[NOW] = -NEVER
+        scalars[NOW], scalars[FIRED] = -NEVER, NEVER
         self._memory.put(SCALARS, scalars)
         # This slot never grows, so that a view of it stays good.
         self._scalars = self._memory.view(SCALARS)
@@ -482,7 +483,8 @@ class Kernel:
         caused_limit = int(self._scalars[CAUSED_LIMIT])
         for name, (slot, kind) in _STATE.items():
             self._memory.put(slot, state[name], kind)
-        self._scalars[CAUSED_LIMIT] = caused_limit  # older states have none
+        # Older states have neither.
+        self._scalars[CAUSED_LIMIT], self._scalars[FIRED] = caused_limit, NEVER
         self._trees.tables.restored(self._memory)
         self._fit_rows()
         self._watch.look_again()

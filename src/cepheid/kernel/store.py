@@ -49,11 +49,13 @@ NARROW.update({ROW_TAGS: 1, LIVE: 1, ROW_MADE: 4})
     STARTED,
     STALE,
     CAUSED_LIMIT,
-) = range(11)
+    FIRED,
+) = range(12)
 """Numbers in `SCALARS`: columns of a row, the time, events made so far (their origins count down),
 composite events cut, the depth limit, ticks so far, the next time at which something is due,
 rows that compaction left, whether an event has come, when all that it left may have expired, after
-how many composite events in waves no more are let in."""
+how many composite events in waves no more are let in; while what timers caused comes in, their
+instant."""
 SCALAR_COUNT = 16
 
 OUTSIDE, TICK = -1, -2

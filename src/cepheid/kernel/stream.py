@@ -45,6 +45,7 @@ from cepheid.kernel.store import (
     CAUSED_LIMIT,
     CUT,
     DEPTH_LIMIT,
+    FIRED,
     MADE_DEPTH,
     MADE_PARTS,
     MADE_PARTS_END,
@@ -357,7 +358,9 @@ def pass_time(
             if detectors is not None:
                 fire_detectors(m, timer)
             if match_count(m) > found:
+                set_scalar(m, FIRED, timer)
                 _settle(m, found, trees, runs, collections, detectors)
+                set_scalar(m, FIRED, NEVER)
 
 
 @inlined

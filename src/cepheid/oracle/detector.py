@@ -197,7 +197,7 @@ class Machine:
         for transition in self.automaton.transitions[state]:
             for timing in transition.sets:
                 timers.pop(timing.timer, None)
-                time = _fires_at(timing, self.world.now)
+                time = _fires_at(timing, self.world)
                 if time is not None:
                     timers[timing.timer] = time
         return replace(moved, timers=timers)
@@ -237,12 +237,16 @@ class Machine:
         return {name: time for name, time in branch.timers.items() if name in names}
 
 
-def _fires_at(timing: Timing, now: int) -> int | None:
-    """When a timer fires whose first part is detected now; a time in the past never comes."""
+def _fires_at(timing: Timing, world: World) -> int | None:
+    """When a timer fires whose first part is detected now; a time in the past never comes.
+
+    For what timers cause, their own instant is the past: otherwise a rule that waits for a moment
+    and feeds on what it found there would never come to an end.
+    """
     if timing.at is not None:
-        return timing.at if timing.at >= now else None
+        return timing.at if timing.at >= world.now and timing.at != world.fired else None
     assert timing.duration is not None  # noqa: S101 (a timer has a duration or a fixed time)
-    return now + timing.duration
+    return world.now + timing.duration
 
 
 @dataclass

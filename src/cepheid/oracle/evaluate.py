@@ -114,7 +114,10 @@ class _Stream:
                 self._tick(tick)
             elif timer is not None and timer <= until:
                 self._world.now = timer
-                self._settle([c for e in self._evaluators for c in e.fire(timer)], 1)
+                caused = [c for e in self._evaluators for c in e.fire(timer)]
+                self._world.fired = timer
+                self._settle(caused, 1)
+                self._world.fired = None
             else:
                 return
 

@@ -37,6 +37,8 @@ class World:
     order: Order
     failures: bool = False
     now: int = 0
+    fired: int | None = None
+    """The instant whose timers have fired, while what they caused comes in."""
 
     def __post_init__(self) -> None:
         self._contents = Order(self.order.schema)
