@@ -8,10 +8,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from random import Random
-from unittest.mock import patch
 
 import pytest
-from hypothesis import given, reject
+from hypothesis import given
 from hypothesis import strategies as st
 
 import cepheid
@@ -47,9 +46,7 @@ from cepheid.kernel.detector_machine import Machine
 from cepheid.kernel.found import Found
 from cepheid.kernel.kernel import Kernel
 from cepheid.kernel.limits import Limit
-from cepheid.oracle import detector as oracle
 from cepheid.oracle import evaluate
-from cepheid.oracle.detector import Branch
 from cepheid.testing import Case
 from tests.cases import CASES, case_id
 from tests.strategies import SECOND, TYPES, core_rules, streams
@@ -58,8 +55,6 @@ DEPTH = 4
 """How deep rules may feed on themselves: two matches of an event double with every step."""
 CAUSED = 8
 """So many composite events may one event cause before no more are let in."""
-BRANCHES = 5_000
-"""A machine of the oracle with more takes seconds for an event, and gigabytes for a few."""
 
 # --- through the kernel ------------------------------------------------------
 
@@ -171,21 +166,10 @@ def contents(found: Sequence[CompositeEvent]) -> Counter[tuple[object, ...]]:
     )
 
 
-_consider = oracle.Machine._consider
-
-
-def _consider_some(self: oracle.Machine, event: Event, source: int | None = None) -> list[Branch]:
-    """As the oracle does, except that an example with very many branches is left out."""
-    if len(self.branches) > BRANCHES:
-        reject()
-    return _consider(self, event, source)
-
-
 def assert_equal_to_the_oracle(
     rules: Sequence[Rule], events: Sequence[Event], until: int, cuts: Sequence[int]
 ) -> None:
-    with patch.object(oracle.Machine, "_consider", _consider_some):
-        outcome = evaluate(rules, events, until=until, depth_limit=DEPTH, caused_limit=CAUSED)
+    outcome = evaluate(rules, events, until=until, depth_limit=DEPTH, caused_limit=CAUSED)
     wanted = contents(outcome.events)
     given_ = contents(detect(rules, events, until, cuts))
     assert (wanted - given_, given_ - wanted) == (Counter(), Counter())
