@@ -132,7 +132,7 @@ def _cut(got: int, needed: int) -> SnapshotError:
 def _decompressed(body: bytes, size: int) -> bytes:
     try:
         raw = zlib.decompressobj().decompress(body, size + 1)
-    except zlib.error as error:
+    except (zlib.error, OverflowError) as error:  # more bytes than there can be
         raise damaged(error) from None
     if len(raw) != size:
         raise damaged(f"{len(raw)} bytes instead of {size}")
