@@ -51,6 +51,7 @@ from cepheid.runtime.matcher import Matcher
 from cepheid.runtime.settings import Settings
 from cepheid.testing import Case, read_cases
 from cepheid.units import parse_time
+from tests.engines import contents
 from tests.strategies import SECOND, numbers, sase_rules, streams, tesla_rules
 
 N = TypeVar("N", bound=Node)
@@ -82,20 +83,6 @@ def detect(
         portions = matcher.advance(last if until is None else max(last, until))
         found += matcher.composites(portions)
     return found
-
-
-def contents(found: Sequence[CompositeEvent]) -> Counter[tuple[object, ...]]:
-    return Counter(
-        (
-            event.type,
-            event.start,
-            event.end,
-            event.rule,
-            event.id,
-            frozenset((name, repr(value)) for name, value in event.attributes.items()),
-        )
-        for event in found
-    )
 
 
 def assert_equal_to_the_oracle(

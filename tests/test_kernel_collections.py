@@ -56,6 +56,7 @@ from cepheid.runtime.matcher import Matcher
 from cepheid.runtime.settings import Settings
 from cepheid.testing import Case
 from tests.cases import CASES, case_id
+from tests.engines import contents
 from tests.strategies import SECOND, laipl_collections, streams
 
 # --- through the kernel ------------------------------------------------------
@@ -109,19 +110,6 @@ def detect(
         portions = detection.matcher.advance(max(event.end for event in ordered))
         detection.found += detection.matcher.composites(portions)
     return detection.found
-
-
-def contents(found: Sequence[CompositeEvent]) -> Counter[tuple[object, ...]]:
-    return Counter(
-        (
-            event.type,
-            event.start,
-            event.end,
-            event.id,
-            frozenset((name, repr(value)) for name, value in event.attributes.items()),
-        )
-        for event in found
-    )
 
 
 def assert_equal_to_the_oracle(

@@ -49,6 +49,7 @@ from cepheid.kernel.limits import Limit
 from cepheid.oracle import evaluate
 from cepheid.testing import Case
 from tests.cases import CASES, case_id
+from tests.engines import contents
 from tests.strategies import SECOND, TYPES, core_rules, streams
 
 DEPTH = 4
@@ -151,19 +152,6 @@ def detect(
     if ordered:
         detection.advance(max(until, *(event.end for event in ordered)))
     return detection.found
-
-
-def contents(found: Sequence[CompositeEvent]) -> Counter[tuple[object, ...]]:
-    return Counter(
-        (
-            event.type,
-            event.start,
-            event.end,
-            event.id,
-            frozenset((name, repr(value)) for name, value in event.attributes.items()),
-        )
-        for event in found
-    )
 
 
 def assert_equal_to_the_oracle(

@@ -40,6 +40,7 @@ from cepheid.oracle import evaluate
 from cepheid.testing import Case
 from cepheid.units import parse_time
 from tests.cases import CASES, case_id
+from tests.engines import contents
 from tests.strategies import (
     NUMBERS,
     SECOND,
@@ -161,20 +162,6 @@ def detect(
         if restarts:
             driver.restart()
     return driver
-
-
-def contents(found: Sequence[CompositeEvent]) -> Counter[tuple[object, ...]]:
-    return Counter(
-        (
-            event.type,
-            event.start,
-            event.end,
-            event.rule,
-            event.id,
-            frozenset((name, repr(value)) for name, value in event.attributes.items()),
-        )
-        for event in found
-    )
 
 
 def assert_same(given_: Sequence[CompositeEvent], wanted: Sequence[CompositeEvent]) -> None:
