@@ -70,6 +70,7 @@ class Bench:
             ),
             "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
             "spark.python.unix.domain.socket.enabled": "true",
+            "spark.sql.execution.arrow.maxBytesPerBatch": "2147483647",
         }
         builder = SparkSession.builder.master("local[2]").appName("cepheid bench")
         for name, value in settings.items():

@@ -22,14 +22,14 @@ from cepheid.runtime.settings import Settings
 from cepheid.runtime.tabular import Tabular
 from cepheid.spark import history, manifest
 from cepheid.spark.encode import Sender
-from cepheid.spark.generate import late_texts
+from cepheid.spark.generate import COMPOSITE, late_texts
 from cepheid.spark.keys import route_keys
 from cepheid.spark.messages import of_heard, of_table
 from cepheid.spark.plan import Plan, Plans, plan_rules
 from cepheid.spark.route import Router, hashes, newest_of, shard_numbers
-from cepheid.spark.shard import Shard, packed, restored, unpacked
+from cepheid.spark.shard import Outcome, Shard, packed, restored, unpacked
 from cepheid.tables.frames import Frame
-from cepheid.tables.table import from_events
+from cepheid.tables.table import Table, from_events
 from cepheid.tables.times import Times
 from cepheid.testing import Case, cases_of, difference, format_cases
 from tests.cases import CASES, case_id
@@ -444,12 +444,44 @@ def test_late_events_are_told_with_their_times_as_they_came() -> None:
     assert json.loads(moment)["ts"].startswith("1970-01-01 00:00:05")
 
 
-def test_history_is_consumed_in_stretches_that_do_not_part_what_ends_together(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(history, "STRETCH", 3)
+def test_history_is_consumed_in_stretches_that_do_not_part_what_ends_together() -> None:
     ends = [5, 1, 1, 1, 1, 9, 2, 7, 7, 7, 3]
-    table = from_events([Event("A", end, end) for end in ends])
-    found = [part.ends.tolist() for part in history.stretches(table)]
+    table = history.in_time(from_events([Event("A", end, end) for end in ends]))
+    begin, found = 0, []
+    while begin < len(table):
+        end = history.end_of(table, begin, 3)
+        found.append(table.ends[begin:end].tolist())
+        begin = end
     assert found == [[1, 1, 1, 1], [2, 3, 5], [7, 7, 7], [9]]
-    assert [len(part) for part in history.stretches(table.slice(0, 0))] == []
+
+
+def test_history_waits_with_what_may_not_be_all_of_its_time() -> None:
+    table = from_events([Event("A", end, end) for end in [3, 1, 2, 3, 4]])
+    early, rest = history.before(table, 3)
+    assert (early.ends.tolist(), rest.ends.tolist()) == ([1, 2], [3, 3, 4])
+    assert [len(part) for part in history.before(table, 5)] == [5, 0]
+    assert [len(part) for part in history.before(table, None)] == [5, 0]
+
+
+def test_stretches_grow_while_little_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A rule that finds nothing at first, and then something in every event."""
+    plan = planned("Rule R define C(x: int) from A(x > 100) where x = A.x", "tesla", shards=1)
+    taken: list[int] = []
+    take = Shard.take_tables
+
+    def noted(self: Shard, tables: list[Table], heard: Heard) -> Outcome:
+        taken.append(sum(map(len, tables)))
+        return take(self, tables, heard)
+
+    monkeypatch.setattr(history, "STRETCH", 4)
+    monkeypatch.setattr(history, "PORTION", 16)
+    monkeypatch.setattr(Shard, "take_tables", noted)
+    events = [Event("A", n, n, {"x": n}) for n in range(150)]
+    (name,) = plan.shards
+    messages = [of_table(name, from_events(events))]
+    wanted = frozenset({COMPOSITE})
+    tables = list(history.History(plan, name).tables(messages, None, wanted))
+    found = [json.loads(a)["x"] for t in tables for a in t["attributes"].to_pylist()]
+    assert found == list(range(101, 150))
+    assert taken[:6] == [4, 8, 16, 16, 16, 16]
+    assert taken[-2] == 4

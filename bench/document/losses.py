@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from bench.document.tables import MIB, TITLES, called, is_reduced, known_ratio, number
+from bench.document.tables import MIB, MORE, TITLES, called, is_reduced, known_ratio, number
 from bench.peers.contests import contests
 from bench.recorded import PARTS, Record, Results
 
@@ -68,7 +68,7 @@ def _peers(results: Results) -> list[str]:
     told: dict[tuple[str, str], list[str]] = {}
     ours = [r for r in results.contests if r["engine"] in ("cepheid", "cepheid on spark")]
     own = {(r["contest"], r["cores"]): r for r in ours}
-    for result in results.contests:
+    for result in (r for r in results.contests if r["engine"] not in MORE):
         for kind, what in _behind(result, own.get((result["contest"], result["cores"]))):
             told.setdefault((kind, called(result)), []).append(what)
     return [_line(kind, engine, whats) for (kind, engine), whats in told.items()]
@@ -87,7 +87,7 @@ def _behind(result: Record, own: Record | None) -> Iterator[tuple[str, str]]:
         yield "is faster", f"{name} ({1 / times:.1f} ×)"
     elif times and aim and times < aim:
         yield "is slower, but by less than the aim", f"{name} ({times:.1f} × of {aim:g} ×)"
-    if own is not None and own is not result:
+    if own is not None:
         yield from _smaller(result, own, name)
 
 

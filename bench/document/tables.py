@@ -18,7 +18,12 @@ TITLES = {
 COMMANDS = {part: f"make bench PARTS={part}" for part in PARTS}
 NOT_YET = "Not measured yet: `{command}` does it."
 MIB = 1024 * 1024
-MORE = {"cepheid": "Cepheid", "cepheid on spark": "Cepheid on Spark"}
+MORE = {
+    "cepheid": "Cepheid",
+    "cepheid on spark": "Cepheid on Spark",
+    "cepheid on a dataframe": "Cepheid on Spark, a DataFrame",
+}
+"""Cepheid itself; the first on one core and the first on two are what others are compared with."""
 MORE |= {"flink 2 slots": "Flink CEP, 2 slots", "flink-sql 2 slots": "Flink SQL, 2 slots"}
 """Engines that are in tables only."""
 ENOUGH = 0.2

@@ -42,7 +42,9 @@ class Plan:
 
 @dataclass(frozen=True)
 class Engine:
-    """How an engine is called. `rules` is the name under which contests tell it what to do."""
+    """How an engine is called. `rules` is the name under which contests tell it what to do; those
+    of Cepheid itself need none.
+    """
 
     name: str
     rules: str
@@ -63,7 +65,8 @@ class Engine:
         cores = "0" if self.cores == 1 else f"0-{self.cores - 1}"
         pinned = ["taskset", "-c", cores] if shutil.which("taskset") else []
         if not self.module:
-            return [*pinned, sys.executable, "-m", self.main, contest.name, str(plan.count), *given]
+            own = [sys.executable, "-m", self.main, contest.name, str(plan.count)]
+            return [*pinned, *own, *given, *self.options]
         opens = [f"--add-opens=java.base/{name}=ALL-UNNAMED" for name in OPENS]
         java = ["java", f"-Xmx{HEAP}", *opens, *self.options, "-cp", classpath(self.module)]
         return [*pinned, *java, self.main, str(folder), *given]
@@ -143,6 +146,7 @@ def _flink(name: str, cores: int, *, sql: bool) -> Engine:
 
 CEPHEID = Engine("cepheid", "", main="bench.peers.own")
 SPARK = Engine("cepheid on spark", "", 2, main="bench.peers.pipeline")
+FRAME = Engine("cepheid on a dataframe", "", 2, main=SPARK.main, options=("dataframe",))
 ENGINES = (
     CEPHEID,
     Engine("esper", "esper", module="esper", main="peers.EsperRunner"),
@@ -151,6 +155,9 @@ ENGINES = (
     Engine("siddhi", "siddhi", module="siddhi", main="peers.SiddhiRunner"),
     Engine("duckdb", "duckdb", main="bench.peers.relational"),
     SPARK,
+    FRAME,
     _flink("flink 2 slots", 2, sql=False),
     _flink("flink-sql 2 slots", 2, sql=True),
 )
+OWN = frozenset(engine.name for engine in ENGINES if not engine.rules)
+"""The names under which Cepheid takes part."""

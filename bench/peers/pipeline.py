@@ -1,10 +1,10 @@
 """Cepheid on Spark with two cores: the runner beside Flink with two slots.
 
-python -m bench.peers.pipeline CONTEST COUNT ANSWERS CHECKED BUDGET REPEAT
+python -m bench.peers.pipeline CONTEST COUNT ANSWERS CHECKED BUDGET REPEAT [dataframe]
 
-Events lie in Parquet files by time; `rules.detect` reads them as a DataFrame and its answer is
-computed in full and written nowhere. Reading the files is part of the time, which the peers are
-spared: their events are objects in memory.
+Events lie in Parquet files by time; Python's workers read them, as in `cepheid run`, or Spark does
+and hands them over as a DataFrame. The answer is computed in full and written nowhere. Reading the
+files is part of the time, which the peers are spared: their events are objects in memory.
 """
 
 from __future__ import annotations
@@ -26,13 +26,15 @@ from bench.peers.data import save
 from bench.peers.own import Run, lines, table
 from bench.spark import FILES, Bench, _computed
 from bench.streams import Stream
+from cepheid.spark.files import detect_files
 
 
 class Pipeline:
-    """A session, and a folder for events."""
+    """A session, and a folder for events; whether Spark itself reads them."""
 
-    def __init__(self, contest: Contest, stream: Stream, folder: Path) -> None:
+    def __init__(self, contest: Contest, stream: Stream, folder: Path, *, by_spark: bool) -> None:
         self.contest, self.stream, self.folder = contest, stream, folder
+        self.by_spark = by_spark
         self.spark = Bench(folder, 1.0, 1, cpu=False).spark
 
     def written(self, count: int) -> Path:
@@ -50,8 +52,10 @@ class Pipeline:
     def found(self, count: int) -> Any:  # noqa: ANN401 (a DataFrame)
         """What the rules find in the first events."""
         until = int(self.stream.times[count - 1]) + self.contest.patience
-        events = self.spark.read.parquet(str(self.written(count)))
-        return self.contest.rules.detect(events, unit="us", until=until)
+        path, rules = str(self.written(count)), self.contest.rules
+        if self.by_spark:
+            return rules.detect(self.spark.read.parquet(path), unit="us", until=until)
+        return detect_files(rules, self.spark, path, unit="us", until=until)
 
     def run(self, count: int) -> Run:
         """One job."""
@@ -96,11 +100,11 @@ def main(arguments: list[str]) -> None:
     """Measure and print one line of JSON, as the other runners do."""
     from bench.peers.contests import named
 
-    name, total, answers, checked, _, repeat = arguments
+    name, total, answers, checked, _, repeat, *way = arguments
     contest = named(name)
     stream = contest.stream(int(total))
     with tempfile.TemporaryDirectory(prefix="cepheid-peers-") as folder:
-        pipeline = Pipeline(contest, stream, Path(folder))
+        pipeline = Pipeline(contest, stream, Path(folder), by_spark="dataframe" in way)
         # All events, whatever the budget: a job takes a second before its first one.
         count = len(stream)
         runs = [pipeline.run(count) for _ in range(1 + int(repeat))][1:]

@@ -10,7 +10,7 @@ from importlib.metadata import version
 from os import sched_getaffinity
 
 from bench.peers.contest import Contest
-from bench.peers.engines import CEPHEID, HEAP, SPARK
+from bench.peers.engines import CEPHEID, HEAP, OWN, SPARK
 from bench.peers.result import Result
 from bench.report import _processor
 
@@ -31,9 +31,11 @@ def note(result: Result) -> str:
 
 def own_of(result: Result, results: Iterable[Result]) -> Result | None:
     """Cepheid's result that belongs beside this one: the one on as many cores."""
+    if result.engine in OWN:
+        return None
     name = CEPHEID.name if result.cores == 1 else SPARK.name
     found = [r for r in results if (r.contest, r.engine) == (result.contest, name) and r.found]
-    return found[0] if found and found[0] is not result else None
+    return found[0] if found else None
 
 
 def ratio(result: Result, results: Sequence[Result]) -> float | None:

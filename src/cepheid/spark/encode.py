@@ -6,23 +6,27 @@ This runs in Spark's Python workers, over the record batches of one partition.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from cepheid.events import Kind
 from cepheid.runtime.arrival import arrival_of
 from cepheid.spark import manifest
 from cepheid.spark.bad import of_letters, refused, split_bad
-from cepheid.spark.messages import Message, merge, of_heard, of_table
+from cepheid.spark.messages import KEPT, PASSED, Message, merge, of_heard, of_table
 from cepheid.spark.plan import Plan
 from cepheid.spark.route import Newest, Router, newest_of
-from cepheid.tables.arrow import Arrow, codes, pa, texts
+from cepheid.tables.arrow import Array, Arrow, codes, kind, pa, texts
 from cepheid.tables.frames import columns_of
 from cepheid.tables.reading import read
 from cepheid.tables.table import Table
 
 CHUNK = 1 << 17
 """How many rows are read before they are routed; Spark hands over ten thousand at a time."""
+_OFTEN = 4
+"""How often a text comes, on average, where a dictionary makes less work than it is."""
 
 
 class Sender:
@@ -41,6 +45,7 @@ class Sender:
         self.newest: Newest = {}
         self.beats: Newest = {}
         self.rows = 0
+        self._repeats: dict[str, bool] = {}
 
     def messages(self, batches: Iterable[Arrow]) -> Iterator[Message]:
         """The messages of all rows, and then for every shard what was heard."""
@@ -59,7 +64,8 @@ class Sender:
             if not self._keep_bad:
                 raise refused(letters)
             yield of_letters(next(iter(self._plan.shards)), letters)
-        yield from self.route(read(good, form.times.clock, self._plan.schema).table)
+        table = read(good, form.times.clock, self._plan.schema).table
+        yield from self.route(replace(table, columns=tuple(self._coded(table))))
 
     def route(self, table: Table) -> Iterator[Message]:
         """The messages of events, which are also heard."""
@@ -67,7 +73,21 @@ class Sender:
         merge(self.newest, newest_of(table, apart=self._apart))
         for shard, part in self._router.route(table):
             if len(part):
-                yield of_table(shard, part)
+                yield of_table(shard, part, KEPT if self._streaming else PASSED)
+
+    def _coded(self, table: Table) -> Iterator[tuple[str, Array]]:
+        """The columns of a table, with a dictionary for texts that come again and again.
+
+        Whether those of a column do is seen in the first rows that are read.
+        """
+        for name, column in table.columns:
+            is_plain = kind(column) is Kind.STRING and not pa.types.is_dictionary(column.type)
+            if not is_plain or not self._repeats.get(name, True):
+                yield name, column
+                continue
+            found = column.dictionary_encode()
+            self._repeats[name] = _OFTEN * len(found.dictionary) <= len(column)
+            yield name, found if self._repeats[name] else column
 
     def _without_beats(self, table: Table) -> Table:
         if not self._beats_of or len(table) == 0:

@@ -14,6 +14,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import pyarrow.dataset as ds  # type: ignore[import-untyped]  # it has no types
+import pyarrow.parquet as pq  # type: ignore[import-untyped]  # the same
 from pyarrow import fs
 from pyspark.sql.datasource import (
     DataSource,
@@ -48,6 +49,8 @@ FORMATS = ("parquet", "json", "csv")
 """The formats that can be read; `json` has an object in every line."""
 _AT_A_TIME = 1 << 17
 """How many rows are read at a time."""
+_PLAIN = 4
+"""How many bytes a text takes at least in Parquet that does not stand in a dictionary."""
 
 
 def detect_files(
@@ -222,9 +225,9 @@ class _Reading:
         options = self._options
         columns = pa.ipc.read_schema(pa.py_buffer(bytes.fromhex(options["columns"])))
         names = json.loads(options["names"])
+        system, _ = _place(options["path"])
         for path in paths:
-            system, _ = _place(options["path"])
-            file = ds.dataset(path, format=options["format"], schema=columns, filesystem=system)
+            file = opened(path, options["format"], columns, system)
             for batch in file.to_batches(batch_size=_AT_A_TIME):
                 renamed = batch.rename_columns([names.get(n, n) for n in batch.schema.names])
                 yield _in_time(renamed, plan.form.times.type)
@@ -238,6 +241,33 @@ class _Reading:
             paths.append(path)
             sizes.append(size)
         return [Files(tuple(paths)) for paths, _ in tasks]
+
+
+def opened(path: str, format: str, columns: Arrow, system: Any) -> Any:  # noqa: A002, ANN401
+    """A file as a dataset of Arrow, with columns of few texts as they are written in it.
+
+    Parquet writes each text of a column once, as long as there are few, and numbers in the rows;
+    texts that need not be read row by row need not be compared, sent or looked up row by row.
+    """
+    if format != "parquet":
+        return ds.dataset(path, format=format, schema=columns, filesystem=system)
+    few = written_once(pq.read_metadata(path, filesystem=system), columns)
+    own = pa.schema(
+        [f.with_type(pa.dictionary(pa.int32(), f.type)) if f.name in few else f for f in columns]
+    )
+    parquet = ds.ParquetFileFormat(dictionary_columns=few)
+    return ds.dataset(path, format=parquet, schema=own, filesystem=system)
+
+
+def written_once(metadata: Any, columns: Arrow) -> set[str]:  # noqa: ANN401 (of pyarrow)
+    """The columns whose texts stand in dictionaries of the file, all of them."""
+    found = {f.name for f in columns if pa.types.is_string(f.type)}
+    for group in map(metadata.row_group, range(metadata.num_row_groups)):
+        for chunk in map(group.column, range(group.num_columns)):
+            missing = chunk.statistics.null_count if chunk.statistics else 0
+            if chunk.total_uncompressed_size >= _PLAIN * (chunk.num_values - (missing or 0)):
+                found.discard(chunk.path_in_schema)
+    return found
 
 
 def _in_time(batch: Arrow, wanted: Arrow) -> Arrow:

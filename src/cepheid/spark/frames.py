@@ -42,8 +42,9 @@ OUTPUTS = {
     "all": frozenset({COMPOSITE, LATE, BAD, REFUSED}),
 }
 """What can be asked for."""
-_SENT = 1 << 24
-"""How many bytes of messages go to Spark at a time."""
+_SENT = 1 << 22
+"""How many bytes of messages go to Spark at a time; more of them take longer, as they do not fit
+into the caches."""
 
 
 def detect_frame(

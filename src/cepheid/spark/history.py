@@ -24,9 +24,12 @@ from cepheid.tables.table import Table, concat
 PORTION = 1 << 19
 """How many events wait before it is tried to consume some of them."""
 STRETCH = 1 << 16
-"""About how many are consumed at a time: what they make is in memory together, and rules may make
-dozens of composite events of one event.
+"""About how many are consumed at a time, at first: what they make is in memory together, and rules
+may make dozens of composite events of one event. As long as they make few, it is twice as many the
+next time.
 """
+_FEW = 8
+"""That is at most one composite event for so many events."""
 
 
 class History:
@@ -37,6 +40,7 @@ class History:
         self._waiting: list[Table] = []
         self._rows = 0
         self._enough = PORTION
+        self._stretch = STRETCH
 
     def tables(
         self, messages: Iterable[Message], schema: Arrow, outputs: frozenset[str]
@@ -61,19 +65,21 @@ class History:
 
     def _consumed(self, low: int | None) -> Iterator[Outcome]:
         """Consume what ends before a time, or everything."""
-        table = concat(self._waiting)
-        if low is not None:
-            early = table.ends < low
-            rest = table.take(np.flatnonzero(~early))
-            table = table.take(np.flatnonzero(early))
-            self._waiting, self._rows = [rest], len(rest)
-            # Were it tried again at once, what overlaps would be copied for every message.
-            self._enough = PORTION + 2 * self._rows
-        else:
-            self._waiting, self._rows = [], 0
-        for part in stretches(table):
-            newest: Newest = {None: int(part.ends.max())}
-            yield self._shard.take_tables([part], Heard(newest))
+        table, rest = before(concat(self._waiting), low)
+        self._waiting, self._rows = [rest], len(rest)
+        # Were it tried again at once, what overlaps would be copied for every message.
+        self._enough = PORTION + 2 * self._rows
+        table = in_time(table)
+        begin = 0
+        while begin < len(table):
+            end = end_of(table, begin, self._stretch)
+            part = table.slice(begin, end)
+            newest: Newest = {None: int(part.ends[-1])}
+            outcome = self._shard.take_tables([part], Heard(newest))
+            makes_few = _FEW * outcome.composites.num_rows <= len(part)
+            self._stretch = min(2 * self._stretch, PORTION) if makes_few else STRETCH
+            yield outcome
+            begin = end
 
     def _closed(self, heard: Heard) -> Outcome:
         """Let time go on to the end of all events, or to where the caller wants it."""
@@ -84,17 +90,25 @@ class History:
         return Outcome(found, Table.empty())
 
 
-def stretches(table: Table) -> Iterator[Table]:
-    """Events one stretch of time after the other; those that end together stay together."""
-    if len(table) > STRETCH and bool((np.diff(table.ends) < 0).any()):
-        table = table.take(np.argsort(table.ends, kind="stable"))
-    begin = 0
-    while begin < len(table):
-        last = table.ends[min(begin + STRETCH, len(table)) - 1]
-        whole = len(table) - begin <= STRETCH
-        end = len(table) if whole else int(np.searchsorted(table.ends, last, "right"))
-        yield table.slice(begin, end)
-        begin = end
+def before(table: Table, low: int | None) -> tuple[Table, Table]:
+    """The events that end before a time, and the others; all of them when there is none."""
+    early = np.ones(len(table), np.bool_) if low is None else table.ends < low
+    if early.all():
+        return table, table.slice(0, 0)
+    return table.take(np.flatnonzero(early)), table.take(np.flatnonzero(~early))
+
+
+def in_time(table: Table) -> Table:
+    """Events in the order of their ends."""
+    if bool((table.ends[1:] >= table.ends[:-1]).all()):
+        return table
+    return table.take(np.argsort(table.ends, kind="stable"))
+
+
+def end_of(table: Table, begin: int, count: int) -> int:
+    """Where a stretch of about so many events ends; those that end together stay together."""
+    last = min(begin + count, len(table)) - 1
+    return int(np.searchsorted(table.ends, table.ends[last], "right"))
 
 
 def history(

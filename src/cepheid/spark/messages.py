@@ -24,6 +24,10 @@ EVENTS, HEARD, LETTERS, CHANGE = range(4)
 changes of rules."""
 SOONEST = -(2**63)
 """The earliest end of what has no events: it is read before them."""
+KEPT, PASSED = "zstd", "lz4"
+"""How events are compressed that stay in a log, and those that are read once: a third more bytes,
+in a third of the time.
+"""
 
 SCHEMA = pa.schema(
     {"shard": pa.string(), "kind": pa.int32(), "low": pa.int64(), "payload": pa.binary()}
@@ -55,9 +59,10 @@ def batch_of(messages: Iterable[Message]) -> Arrow:
     )
 
 
-def of_table(shard: str, table: Table) -> Message:
+def of_table(shard: str, table: Table, compression: str = KEPT) -> Message:
     """Events for a shard."""
-    return Message(shard, EVENTS, int(table.ends.min()), table.written("zstd").tobytes())
+    payload = table.slim().written(compression).tobytes()
+    return Message(shard, EVENTS, int(table.ends.min()), payload)
 
 
 def table_of(payload: bytes) -> Table:

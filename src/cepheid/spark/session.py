@@ -57,6 +57,9 @@ _SETTINGS = {
     "spark.ui.showConsoleProgress": "false",
     # Over TCP, small pieces between the JVM and Python wait 40 ms for each other.
     "spark.python.unix.domain.socket.enabled": "true",
+    # With a limit, Spark asks for the size of all that waits for Python after every single row;
+    # with the largest number there is none, and a batch is as many rows as ever.
+    "spark.sql.execution.arrow.maxBytesPerBatch": str(2**31 - 1),
 }
 _LOCAL = {
     "spark.driver.host": "127.0.0.1",

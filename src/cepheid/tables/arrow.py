@@ -98,6 +98,24 @@ def codes(array: Array) -> tuple[Ints, Array]:
     return found if there is None else np.where(there, found, -1), array.dictionary
 
 
+def slim(array: Array) -> Array:
+    """A column without those texts of its dictionary that are in no row."""
+    if not pa.types.is_dictionary(array.type):
+        return array
+    there, found = present(array.indices), numpy_of(array.indices)
+    is_used = np.zeros(len(array.dictionary), np.bool_)
+    is_used[found if there is None else found[there]] = True
+    if is_used.all():
+        return array
+    places = np.cumsum(is_used, dtype=np.int32) - np.int32(1)
+    if there is not None:
+        found = np.where(there, found, 0)
+    indices = arrow_of(places[found], None if there is None else ~there)
+    return pa.DictionaryArray.from_arrays(
+        indices, array.dictionary.take(arrow_of(np.flatnonzero(is_used)))
+    )
+
+
 def is_same(one: Array, other: Array) -> bool:
     """Whether two arrays are the same piece of memory."""
     return _place(one) == _place(other)

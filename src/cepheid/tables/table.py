@@ -21,6 +21,7 @@ from cepheid.tables.arrow import (
     numpy_of,
     pa,
     single,
+    slim,
     strings,
     text_array,
 )
@@ -92,6 +93,16 @@ class Table:
             self.ends[begin:end],
             tuple(array.slice(begin, length) for array in self.ids),
             tuple((name, array.slice(begin, length)) for name, array in self.columns),
+        )
+
+    def slim(self) -> Table:
+        """The same events, with dictionaries that have no text which no event has."""
+        return Table(
+            slim(self.types),
+            self.starts,
+            self.ends,
+            tuple(slim(array) for array in self.ids),
+            tuple((name, slim(array)) for name, array in self.columns),
         )
 
     def event(self, row: int) -> Event:
