@@ -8,13 +8,13 @@ the event fits, or ends (framework paper, "Composite event detectors" and append
 from __future__ import annotations
 
 from cepheid.kernel.branches import (
-    find_key,
     free_branch,
     join_order,
     key_of,
     lists_at,
     new_branch,
     relink,
+    seen_key,
 )
 from cepheid.kernel.chains import (
     NONE,
@@ -88,6 +88,8 @@ from cepheid.kernel.detector_slots import (
     OPTION_REACH,
     OPTION_STRONG,
     OPTION_TARGET,
+    OPTION_TESTS,
+    OPTION_TESTS_END,
     OPTION_WIDTH,
     ORDER_ENDS,
     PAIR_LEFT,
@@ -116,6 +118,12 @@ from cepheid.kernel.detector_slots import (
     STATE_STRONG,
     STATE_WIDTH,
     TAKEN,
+    TEST,
+    TEST_COLUMN,
+    TEST_OTHER,
+    TEST_REGISTER,
+    TEST_RELATION,
+    TEST_WIDTH,
     TIMER,
     TIMER_SET,
     TRUTH,
@@ -132,6 +140,7 @@ from cepheid.kernel.store import (
     FIRED,
     NEVER,
     NOW,
+    RANKS,
     ROW_CELLS,
     ROW_END,
     ROW_START,
@@ -143,7 +152,7 @@ from cepheid.kernel.store import (
 from cepheid.kernel.telling import frame_of_gathered, name_of, tell
 from cepheid.kernel.timers import add_timer, drop_timer, is_awaited, wait_for_timers
 from cepheid.kernel.told import hash_of, is_fresh, remember_fresh
-from cepheid.kernel.values import MISSING
+from cepheid.kernel.values import MISSING, as_float, related
 
 # --- doors -------------------------------------------------------------------
 
@@ -182,7 +191,7 @@ def _first_of_key(m: int, way: int, column: int, row: int) -> int:
     tag, cell = key_of(int(tags(m, ROW_TAGS)[place]), ints(m, ROW_CELLS)[place])
     if tag == MISSING:
         return NONE
-    slot = KEY_WIDTH * find_key(m, way, tag, cell)
+    slot = KEY_WIDTH * seen_key(m, way, tag, cell)
     return int(ints(m, KEY)[slot + KEY_HEAD]) if ints(m, KEY)[slot] != 0 else NONE
 
 
@@ -228,7 +237,10 @@ def _decide(m: int, machine: int, at: int, case: int, row: int) -> bool:
     for option in range(cases[line + CASE_OPTIONS], cases[line + CASE_OPTIONS_END]):
         place = OPTION_WIDTH * option
         program, reach = options[place + OPTION_PROGRAM], options[place + OPTION_REACH]
-        if program != ALWAYS:
+        if options[place + OPTION_TESTS] < options[place + OPTION_TESTS_END]:
+            if not _passes(m, machine, at, place, row):
+                continue
+        elif program != ALWAYS:
             if reach > framed:
                 _set_frame(m, machine, at, reach)
                 framed = reach
@@ -243,6 +255,36 @@ def _decide(m: int, machine: int, at: int, case: int, row: int) -> bool:
     if reach > framed:
         _set_frame(m, machine, at, reach)
     return _is_true(m, machine, rest, reach, row)
+
+
+@compiled
+def _passes(m: int, machine: int, at: int, option: int, row: int) -> bool:
+    """Whether an event passes the tests of a transition, given the branch that would take it."""
+    line = MACHINE_WIDTH * machine
+    detector = DETECTOR_WIDTH * ints(m, MACHINE)[line + MACHINE_DETECTOR]
+    registers = at + ints(m, MACHINE)[line + MACHINE_REGISTERS_AT]
+    options, tests, records = ints(m, OPTION), ints(m, TEST), ints(m, BRANCH)
+    cell_tags, cells, width = tags(m, ROW_TAGS), ints(m, ROW_CELLS), scalar(m, WIDTH)
+    begin, end = options[option + OPTION_TESTS], options[option + OPTION_TESTS_END]
+    for test in range(TEST_WIDTH * begin, TEST_WIDTH * end, TEST_WIDTH):
+        bound = records[registers + tests[test + TEST_REGISTER]]
+        one = row * width + tests[test + TEST_COLUMN]
+        other = bound * width + tests[test + TEST_OTHER]
+        if bound < 0 or cell_tags[one] == MISSING or cell_tags[other] == MISSING:
+            if not ints(m, DETECTOR)[detector + DETECTOR_MISSING]:
+                return False
+        elif not related(
+            tests[test + TEST_RELATION],
+            int(cell_tags[one]),
+            cells[one],
+            as_float(cells[one]),
+            int(cell_tags[other]),
+            cells[other],
+            as_float(cells[other]),
+            ints(m, RANKS),
+        ):
+            return False
+    return True
 
 
 @inlined
@@ -321,6 +363,11 @@ def follow(m: int, machine: int, at: int, row: int, timer: int, time: int) -> No
     on is gone.
     """
     count, lasting = size(m, TAKEN), NONE
+    if count == 0:
+        if at >= 0:
+            release(m, ints(m, BRANCH)[at + BRANCH_NODE])
+            free_branch(m, at)
+        return
     for number in range(count):
         target = STATE_WIDTH * ints(m, TAKEN)[number]
         if ints(m, STATE)[target + STATE_GOES_ON]:
@@ -405,7 +452,7 @@ def is_too_long(m: int, machine: int, start: int, end: int) -> bool:
     return bool(0 <= within < end - start)
 
 
-@compiled
+@inlined
 def _grown(m: int, node: int, row: int, target: int) -> int:
     """A chain (which is used up) with one event more; a pair brings all its own, a timer none."""
     if row < 0:

@@ -25,6 +25,7 @@ from cepheid.kernel.detector_slots import (
     KEY_CELL,
     KEY_HEAD,
     KEY_OTHER,
+    KEY_SEEN,
     KEY_TAG,
     KEY_WAY,
     KEY_WIDTH,
@@ -38,6 +39,7 @@ from cepheid.kernel.detector_slots import (
     MACHINE_WAYS,
     MACHINE_WIDTH,
     ORDER_ENDS,
+    PASSING,
     STATE,
     STATE_HEAD,
     STATE_REBINDS,
@@ -99,7 +101,8 @@ def free_branch(m: int, at: int) -> None:
     records = ints(m, BRANCH)
     machine = records[at + BRANCH_MACHINE]
     line = MACHINE_WIDTH * machine
-    leave_heap(m, at)
+    if records[at + BRANCH_HEAP] >= 0:
+        leave_heap(m, at)
     if ints(m, MACHINE)[line + MACHINE_ORDERED]:
         _leave_order(m, at)
     else:
@@ -244,6 +247,20 @@ def find_key(m: int, way: int, tag: int, cell: int) -> int:
         slot = (slot + 1) & mask
 
 
+@inlined
+def seen_key(m: int, way: int, tag: int, cell: int) -> int:
+    """The same; an event looks for branches of its key before it becomes one of them."""
+    keys, slot = ints(m, KEY), ints(m, PASSING)[KEY_SEEN]
+    at = KEY_WIDTH * slot
+    if at < size(m, KEY) and (
+        keys[at + KEY_CELL] == cell and keys[at + KEY_WAY] == way + 1 and keys[at + KEY_TAG] == tag
+    ):
+        return int(slot)
+    slot = find_key(m, way, tag, cell)
+    ints(m, PASSING)[KEY_SEEN] = slot
+    return slot
+
+
 @compiled
 def _slot_of_branch(m: int, at: int, machine: int, number: int) -> int:
     """The place of a branch's key; -1 when the value is missing, which equals nothing."""
@@ -256,7 +273,7 @@ def _slot_of_branch(m: int, at: int, machine: int, number: int) -> int:
     tag, cell = key_of(int(tags(m, ROW_TAGS)[place]), ints(m, ROW_CELLS)[place])
     if tag == MISSING:
         return NONE
-    slot = find_key(m, way, tag, cell)
+    slot = seen_key(m, way, tag, cell)
     if ints(m, KEY)[KEY_WIDTH * slot] != 0:
         return slot
     if 2 * ints(m, COUNTERS)[KEYS_USED] >= size(m, KEY) // KEY_WIDTH:

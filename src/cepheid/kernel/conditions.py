@@ -106,6 +106,30 @@ def constant_in(part: Test) -> Constant | None:
     return None
 
 
+def compared(condition: Condition) -> list[tuple[str, Relation, str, str]] | None:
+    """A condition as comparisons of the tested event, each with the one under a label; None if it
+    is more than that.
+
+    A comparison is a column, how it relates to the other one, its label and its column.
+    """
+    if len(condition.filters) != 1 or condition.without:
+        return None
+    found = []
+    for part in condition.filters[0]:
+        node = part.expression
+        if not isinstance(node, Comparison):
+            return None
+        left, right, relation = node.left, node.right, node.relation
+        if not isinstance(left, Attribute) or not isinstance(right, Attribute):
+            return None
+        if left.label is not None:
+            left, right, relation = right, left, relation.mirrored
+        if left.label is not None or right.label is None:
+            return None
+        found.append((left.name, relation, right.label, right.name))
+    return found
+
+
 def _sides(part: Expression) -> list[tuple[Attribute, Expression]]:
     if not isinstance(part, Comparison) or part.relation is not Relation.EQUAL:
         return []

@@ -26,13 +26,14 @@ from cepheid.algebra import (
 )
 from cepheid.events import Value
 from cepheid.kernel import detector_slots as slots
-from cepheid.kernel.conditions import Condition
+from cepheid.kernel.conditions import Condition, compared
 from cepheid.kernel.detector_automaton import START, Automaton
 from cepheid.kernel.detector_machine import Case, Group, Machine
 from cepheid.kernel.detector_shedding import held_by, shed
 from cepheid.kernel.detectors import fill_gates
 from cepheid.kernel.lateness import inputs_in, own_lateness
 from cepheid.kernel.memory import Memory
+from cepheid.kernel.programs import RELATIONS
 from cepheid.kernel.registry import Registry
 from cepheid.kernel.sides import FEW_MATCHES
 from cepheid.kernel.store import NEVER
@@ -95,6 +96,7 @@ class DetectorPlans:
         self._states: list[tuple[int, ...]] = []
         self._cases: list[tuple[int, ...]] = []
         self._options: list[tuple[int, ...]] = []
+        self._tests: list[tuple[int, ...]] = []
         self._awaits: list[tuple[int, int]] = []
         self._await_targets: list[int] = []
         self._sets: list[tuple[int, ...]] = []
@@ -290,7 +292,11 @@ class DetectorPlans:
         begin = len(self._options)
         for target, strong, condition in case.options:
             program, reach = self._condition(plan, condition)
-            self._options.append((machine.base + target, int(strong), program, reach))
+            tests = len(self._tests)
+            if case.state != START:
+                self._write_tests(machine, condition)
+            what = (program, reach, tests, len(self._tests))
+            self._options.append((machine.base + target, int(strong), *what))
         rest, reach = slots.NOTHING, slots.REACH_OWN
         if case.rest and case.state != START:
             rest, reach = self._condition(plan, Condition(tuple(case.rest)))
@@ -300,6 +306,13 @@ class DetectorPlans:
             column = self.registry.encoder.columns.code(case.key.column)
         case.number = len(self._cases)
         self._cases.append((case.type, list_, column, rest, reach, begin, len(self._options)))
+
+    def _write_tests(self, machine: Machine, condition: Condition) -> None:
+        """The tests that say the same as a condition, if all of it can be said by them."""
+        columns, found = self.registry.encoder.columns, compared(condition)
+        for column, relation, label, other in found or ():
+            codes = (columns.code(column), machine.registers[label], columns.code(other))
+            self._tests.append((RELATIONS[relation], *codes))
 
     def _condition(self, plan: Plan, condition: Condition) -> tuple[int, int]:
         """The program of a condition, and what it speaks of."""
@@ -348,6 +361,7 @@ class DetectorPlans:
             (slots.STATE, self._states),
             (slots.CASE, self._cases),
             (slots.OPTION, self._options),
+            (slots.TEST, self._tests),
             (slots.AWAIT, self._awaits),
             (slots.AWAIT_TARGET, self._await_targets),
             (slots.TIMER_SET, self._sets),

@@ -35,6 +35,9 @@ to, some of them only if an attribute has a certain value (a *gate*). From a sta
 to the *cases* of its domain, one per type, and to their *options*, the transitions. *Ways* are
 attributes by which branches are found; *registers* the labels that a machine's filters speak of."""
 
+TEST = DETECTORS + 31
+"""One table more: *tests*, which compare an event with one of a branch."""
+
 (
     BRANCH,
     BRANCH_FREE,
@@ -120,8 +123,19 @@ CASE_WIDTH = 7
 that of the state) and the column of its key; the program for what is in the domain but on no
 transition, or `ALWAYS` or `NOTHING`."""
 
-OPTION_TARGET, OPTION_STRONG, OPTION_PROGRAM, OPTION_REACH = range(4)
-OPTION_WIDTH = 4
+(
+    OPTION_TARGET,
+    OPTION_STRONG,
+    OPTION_PROGRAM,
+    OPTION_REACH,
+    OPTION_TESTS,
+    OPTION_TESTS_END,
+) = range(6)
+OPTION_WIDTH = 6
+"""A transition: where there are tests, they say all that the program does."""
+TEST_RELATION, TEST_COLUMN, TEST_REGISTER, TEST_OTHER = range(4)
+TEST_WIDTH = 4
+"""How a column of the event relates to a column of the one in a register."""
 ALWAYS, NOTHING = -1, -2
 REACH_OWN, REACH_BOUND, REACH_ALL = range(3)
 """What a program speaks of: the event alone, the latest events under labels, or all of them."""
@@ -244,8 +258,9 @@ COUNTER_COUNT = 5
     PAIRS_ROWS,
     PAIRS_MADE,
     PAIRS_PARTS,
-) = range(9)
-PASSING_COUNT = 9
+    KEY_SEEN,
+) = range(10)
+PASSING_COUNT = 10
 """Numbers of the event that is passing: its number, its row and how many nodes hold it; how many
 sums of it are remembered; the sides of the pair that is looked at; and how many rows, made events
-and parts there were before the pairs."""
+and parts there were before the pairs; and where its key was found among all."""

@@ -65,7 +65,7 @@ from cepheid.kernel.values import (
     FIRST_OF,
 ) = range(13)
 
-_RELATIONS = {relation: code for code, relation in enumerate(Relation)}
+RELATIONS = {relation: code for code, relation in enumerate(Relation)}
 _SIGNS = {sign: code for code, sign in enumerate(Sign)}
 _FUNCTIONS = {function: code for code, function in enumerate(Function)}
 STACK = 200
@@ -210,7 +210,7 @@ class _Compiler:
             self.programs.orders_texts |= _may_order_texts(node)
             self.emit(node.left)
             self.emit(node.right)
-            self._put(COMPARE, _RELATIONS[node.relation])
+            self._put(COMPARE, RELATIONS[node.relation])
         elif isinstance(node, And | Or):
             for operand in node.operands:
                 self.emit(operand)
