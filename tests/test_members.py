@@ -25,7 +25,7 @@ CONSTANTS: dict[str, list[Number]] = {
     "in steps": list(range(0, 700, 7)),
     "ever further apart": [number**5 for number in range(60)],
     "one far away": [*range(40), 2**62],
-    "all but the same": [5] * 30 + [6] * 30 + [2**40],
+    "all but the same": [*[5] * 30, *[6] * 30, 2**40],
     "beyond doubles": [2**62 + number for number in range(40)],
     "from end to end": [-(2**62), *range(-20, 20), 2**62],
     "ints and doubles": [number / 2 if number % 2 else number for number in range(60)],
