@@ -474,7 +474,7 @@ def test_stretches_grow_while_little_is_found(monkeypatch: pytest.MonkeyPatch) -
         return take(self, tables, heard)
 
     monkeypatch.setattr(history, "STRETCH", 4)
-    monkeypatch.setattr(history, "PORTION", 16)
+    monkeypatch.setattr(history, "LONGEST", 16)
     monkeypatch.setattr(Shard, "take_tables", noted)
     events = [Event("A", n, n, {"x": n}) for n in range(150)]
     (name,) = plan.shards

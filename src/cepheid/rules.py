@@ -573,7 +573,8 @@ def _language_of(path: Path) -> Language:
             Problem(
                 "UNKNOWN_LANGUAGE",
                 f"the language of {path} must follow from its ending, one of {endings}",
-                hint='rename the file, or name the language: load(Path("…"), language="tesla")',
+                hint="rename the file, or name the language: "
+                'load(Path("…"), language="tesla"), or --language tesla in a terminal',
             )
         ]
     )

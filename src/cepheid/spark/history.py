@@ -28,6 +28,8 @@ STRETCH = 1 << 16
 may make dozens of composite events of one event. As long as they make few, it is twice as many the
 next time.
 """
+LONGEST = 1 << 18
+"""How many they become at most: a storm may follow."""
 _FEW = 8
 """That is at most one composite event for so many events."""
 
@@ -77,7 +79,7 @@ class History:
             newest: Newest = {None: int(part.ends[-1])}
             outcome = self._shard.take_tables([part], Heard(newest))
             makes_few = _FEW * outcome.composites.num_rows <= len(part)
-            self._stretch = min(2 * self._stretch, PORTION) if makes_few else STRETCH
+            self._stretch = min(2 * self._stretch, LONGEST) if makes_few else STRETCH
             yield outcome
             begin = end
 
