@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from collections import Counter
 from dataclasses import FrozenInstanceError, replace
 from typing import Any
 
+import pyarrow as pa  # type: ignore[import-untyped]  # it has no types
 import pytest
 
 import cepheid
@@ -272,3 +275,35 @@ def test_rules_of_two_strategies_wait_for_time_side_by_side(one: str, other: str
     expected = evaluate(list(rules), given, until=60 * SECOND).events
     assert {event.rule for event in expected} == {rule.name for rule in rules}
     assert contents(expected) == contents(found)
+
+
+# --- after its time -------------------------------------------------------------
+
+
+@pytest.mark.parametrize("pushes", ["tables", "events", "subscribed", "restored", "closed"])
+def test_what_an_engine_kept_goes_with_it(pushes: str) -> None:
+    """At once: in a circle it would stay until Python looks for those, which may be never."""
+    found: list[CompositeEvent] = []
+
+    def used() -> list[weakref.ref[Any]]:
+        engine = PAIR.engine(delay=2 * SECOND, unit="us")
+        if pushes == "tables":
+            engine.push_batch(pa.table({"type": ["A", "B"], "ts": [1, 2]}))
+        if pushes == "subscribed":
+            engine.subscribe("AB", found.append)
+        if pushes == "restored":
+            engine = cepheid.restore(engine.snapshot())
+        if pushes != "tables":
+            engine.push_batch([A, B, replace(B, start=5 * SECOND, end=5 * SECOND)])
+        if pushes == "closed":
+            engine.close()
+        matcher = engine._matcher
+        return [weakref.ref(one) for one in (engine, matcher, matcher.kernel, matcher.payload)]
+
+    gc.collect()
+    gc.disable()
+    try:
+        left = [kept() for kept in used()]
+    finally:
+        gc.enable()
+    assert left == [None] * 4

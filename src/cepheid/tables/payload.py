@@ -6,6 +6,7 @@ composite events and ticks, are below 0, and fall.
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -50,8 +51,10 @@ class Payload:
         self._objects = Objects()
         self._ticks = Ticks()
         self._made = Made(encoder)
-        self.composer = Composer(self, self._made)
-        self.builder = Builder(self, self._made)
+        # In a circle, all events would stay until Python looks for such.
+        own = weakref.proxy(self)
+        self.composer = Composer(own, self._made)
+        self.builder = Builder(own, self._made)
         self._last: Event | Table | None = None
         self._last_end = self._last_leader = 0
 
