@@ -102,18 +102,34 @@ def ids(path: str) -> list[str]:
 
 
 @pytest.mark.usefixtures("spark")
+@pytest.mark.parametrize("reader", ["spark", "native"])
 def test_a_batch_gives_what_detect_gives_and_refuses_to_write_over_it(
-    folder: Path, capsys: pytest.CaptureFixture[str]
+    reader: str, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for number in range(4):
         write_parquet(folder / "events" / f"{number}.parquet", EVENTS[number::4])
-    assert run("--input", "events", "--output", "fires") == 0
+    assert run("--input", "events", "--reader", reader, "--output", "fires") == 0
     assert ids("fires") == expected()
     assert f"done: 400 events, {len(expected()):,} composite events" in capsys.readouterr().err
-    assert run("--input", "events", "--output", "fires") == 2
+    assert run("--input", "events", "--reader", reader, "--output", "fires") == 2
     assert f"output {folder}/fires must not be there yet" in capsys.readouterr().err
-    assert run("--input", "events", "--output", "fires", "--overwrite") == 0
+    assert run("--input", "events", "--reader", reader, "--output", "fires", "--overwrite") == 0
     assert ids("fires") == expected()
+
+
+@pytest.mark.usefixtures("spark")
+def test_the_native_reader_refuses_what_only_spark_reads(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "events" / "day=1").mkdir()
+    write_parquet(folder / "events" / "day=1" / "a.parquet", EVENTS)
+    given = ("--input", "events", "--output", "fires", "--reader", "native")
+    assert run(*given) == 2
+    assert "column day must be in the files for --reader native" in capsys.readouterr().err
+    assert run(*given, "--input-option", "mergeSchema=true") == 2
+    assert "--input-option mergeSchema is one of Spark's own reader" in capsys.readouterr().err
+    assert run(*given[:-2]) == 0
+    assert len(ids("fires")) == len(expected())  # the day makes other events of them
 
 
 @pytest.mark.usefixtures("spark")

@@ -2,9 +2,10 @@
 
 python -m bench.peers.pipeline CONTEST COUNT ANSWERS CHECKED BUDGET REPEAT [dataframe]
 
-Events lie in Parquet files by time; Python's workers read them, as in `cepheid run`, or Spark does
-and hands them over as a DataFrame. The answer is computed in full and written nowhere. Reading the
-files is part of the time, which the peers are spared: their events are objects in memory.
+Events lie in Parquet files by time. Python's workers read them, as with `cepheid run --reader
+native`, or Spark does and hands them over as a DataFrame. The answer is computed in full and
+written nowhere. Reading the files is part of the time, which the peers are spared: their events are
+objects in memory.
 """
 
 from __future__ import annotations

@@ -21,6 +21,8 @@ FILES = ("parquet", "json", "csv")
 """The formats of plain files."""
 INPUTS = (*FILES, "delta", "kafka")
 READERS = ("spark", "native")
+FILES_PER_BATCH = "maxFilesPerTrigger"
+"""The option of Spark's reader that the native one knows too."""
 OUTPUTS = (*FILES, "delta", "kafka", "console")
 PROGRESS = ("auto", "line", "json", "none")
 
@@ -45,7 +47,7 @@ OPTIONS: dict[str, Option] = {
     "schema": Option("path", "FILE", "a file that declares the event types"),
     "input": Option("path", "PATH", "the events: files, a folder, or kafka://HOST:PORT/TOPIC"),
     "format": Option("choice", "FORMAT", "the format of the events", INPUTS),
-    "reader": Option("choice", "HOW", "native: parquet past the JVM (stream)", READERS),
+    "reader": Option("choice", "HOW", "native: parquet past the JVM", READERS),
     "columns": Option("text", "DDL", 'the columns of the events: "type string, ts timestamp, …"'),
     "input_option": Option("pairs", "KEY=VALUE", "an option of Spark's reader"),
     "time": Option("text", "COLUMN", "the column with the time of an event (ts)"),
@@ -146,7 +148,7 @@ class Project:
 _KNOWN = {**OPTIONS, **SUBMIT}
 _STREAM_ONLY = (
     *("checkpoint", "available_now", "trigger", "late", "policy", "delay", "sources", "idle"),
-    *("changes", "key", "refused", "reader"),
+    *("changes", "key", "refused"),
 )
 _BATCH_ONLY = ("until", "overwrite")
 
@@ -412,12 +414,23 @@ def _check_formats(project: Project) -> None:
                 f"--{name} and its format must both be of Kafka or none; got {path} and {own}\n\n"
                 f"hint: --{name} kafka://HOST:PORT/TOPIC"
             )
-    if project.reader == "native" and project.format != "parquet":
+    if project.reader == "native":
+        _check_native(project)
+    if project.stream and project.output_format == "kafka" and not project.checkpoint:
+        raise ProjectError("--checkpoint must be given where the output is no folder")
+
+
+def _check_native(project: Project) -> None:
+    if project.format != "parquet":
         raise ProjectError(
             f"--reader native must go with parquet; got {project.format}\n\nhint: leave it out"
         )
-    if project.stream and project.output_format == "kafka" and not project.checkpoint:
-        raise ProjectError("--checkpoint must be given where the output is no folder")
+    others = [name for name in project.input_option if name != FILES_PER_BATCH]
+    if others:
+        raise ProjectError(
+            f"--input-option {others[0]} is one of Spark's own reader, and must not go with "
+            "--reader native\n\nhint: leave out one of them"
+        )
 
 
 assert {item.name for item in fields(Project)} == {*OPTIONS, "submit"}  # noqa: S101 (one list)

@@ -28,7 +28,7 @@ from cepheid.spark.checkpoint import check_logs, damage_in
 from cepheid.spark.frames import Job, finite
 from cepheid.spark.generate import BAD, COMPOSITE, LATE, PROGRESS, REFUSED
 from cepheid.spark.progress import Progress, merged
-from cepheid.spark.project import Project
+from cepheid.spark.project import FILES_PER_BATCH, Project
 from cepheid.spark.session import local_cores, master_of
 from cepheid.spark.sinks import Sink, check_continued, check_free, sinks_of
 from cepheid.spark.sources import read_events
@@ -89,7 +89,7 @@ def _job(work: _Work, events: DataFrame, outputs: frozenset[str], checkpoint: st
     until = None if project.until is None else _until(project)
     job: Job
     if project.reader == "native":
-        job = _native(work, checkpoint, options)
+        job = _native(work, checkpoint, until, options)
     else:
         job = Job(
             work.rules,
@@ -107,21 +107,33 @@ def _job(work: _Work, events: DataFrame, outputs: frozenset[str], checkpoint: st
     return job
 
 
-def _native(work: _Work, checkpoint: str, options: dict[str, Any]) -> Job:
-    """The job whose workers read the files themselves; which came when stands by the checkpoint."""
-    from cepheid.spark.files import FilesJob
+def _native(
+    work: _Work, checkpoint: str, until: int | datetime | None, options: dict[str, Any]
+) -> Job:
+    """The job whose workers read the files themselves; for a stream, which came when stands by the
+    checkpoint.
+    """
+    from cepheid.spark.files import FilesJob, columns_of_files
 
     project = work.project
-    per_batch = project.input_option.get("maxFilesPerTrigger")
+    known = columns_of_files(str(project.input), "parquet").names
+    others = [name for name in work.events.columns if name not in known]
+    if others:
+        raise ProjectError(
+            f"column {others[0]} must be in the files for --reader native; it is in the names of "
+            "their folders, or asked for by --columns\n\nhint: leave out --reader native"
+        )
+    per_batch = project.input_option.get(FILES_PER_BATCH)
     return FilesJob(
         work.rules,
         work.events.sparkSession,
         str(project.input),
         "parquet",
-        stream=True,
+        stream=bool(project.stream),
         log=f"{checkpoint}/files",
         files_per_batch=int(per_batch) if per_batch else None,
         unit=project.unit,
+        until=until,
         failures=bool(project.failures),
         options=options,
     )
@@ -136,7 +148,9 @@ def _batch(work: _Work) -> None:
     outputs = frozenset({COMPOSITE, *(sink.output for sink in sinks)})
     several = len(sinks) > 1
     # What is kept for several writers is not observed: Spark tells nothing of how it came about.
-    read = None if several else Observation("events")
+    # Nor are rows that it never sees.
+    hidden = several or project.reader == "native"
+    read = None if hidden else Observation("events")
     source = events if read is None else events.observe(read, F.count(F.lit(1)).alias("rows"))
     found = finite(_job(work, source, outputs))
     found = found.persist() if several else found
