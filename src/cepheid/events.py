@@ -120,11 +120,13 @@ class Event:
                 f"event {self.type} must start before it ends, within 64 bits of microseconds; "
                 f"got [{self.start}, {self.end}]"
             )
-        present = {
-            name: _checked(self.type, name, value)
-            for name, value in self.attributes.items()
-            if value is not None and not (isinstance(value, float) and math.isnan(value))
-        }
+        present: dict[str, Value] = {}
+        for name, value in self.attributes.items():
+            # Most are texts; an event that is pushed alone is looked at for longer than matched.
+            if type(value) is str:
+                present[name] = value
+            elif value is not None and not (isinstance(value, float) and math.isnan(value)):
+                present[name] = _checked(self.type, name, value)
         object.__setattr__(self, "attributes", present)
 
     def __hash__(self) -> int:
@@ -140,8 +142,12 @@ class Event:
         return self.end < other.start
 
 
+_PLAIN = (str, int, float)
+"""The types of values; written as a union, it would be made anew for each of them."""
+
+
 def _checked(type_: str, name: str, value: Value) -> Value:
-    if not isinstance(value, str | int | float):
+    if not isinstance(value, _PLAIN):
         raise EventError(
             f"attribute {name} of event {type_} must be a string, int, double or bool; "
             f"got {type(value).__name__}"

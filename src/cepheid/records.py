@@ -63,7 +63,7 @@ def from_record(record: Mapping[str, Any], clock: Clock) -> Event:
     >>> from_record(record, Clock.of("s")).end
     10000000
     """
-    if not isinstance(record, Mapping):
+    if type(record) is not dict and not isinstance(record, Mapping):
         raise EventError(f"event must be an Event or a dictionary; got {type(record).__name__}")
     for name in ("type", "ts"):
         if name not in record:

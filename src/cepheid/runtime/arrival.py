@@ -131,7 +131,10 @@ class Guaranteed(Arrival):
             self._newest[source] = time
             self._begun = min(self._begun, time)
             # The minimum over many sources is taken anew only when it may have changed.
-            if before is None or before == self._lowest or self.idle is not None:
+            if not self.apart and self.idle is None:
+                self._lowest = time
+                self._move(max(time, self._floor))
+            elif before is None or before == self._lowest or self.idle is not None:
                 self._take_lowest()
 
     def arrive_all(self, times: Ints, codes: Ints, sources: Sequence[Value | None]) -> None:
