@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from bench.document.tables import MIB, MORE, TITLES, called, is_reduced, known_ratio, number
+from bench.document.tables import MIB, TITLES, called, is_reduced, known_ratio, number
 from bench.peers.contests import contests
+from bench.peers.engines import OWN
 from bench.recorded import PARTS, Record, Results
 
 T_REX = 12_000
@@ -68,7 +69,7 @@ def _peers(results: Results) -> list[str]:
     told: dict[tuple[str, str], list[str]] = {}
     ours = [r for r in results.contests if r["engine"] in ("cepheid", "cepheid on spark")]
     own = {(r["contest"], r["cores"]): r for r in ours}
-    for result in (r for r in results.contests if r["engine"] not in MORE):
+    for result in (r for r in results.contests if r["engine"] not in OWN):
         for kind, what in _behind(result, own.get((result["contest"], result["cores"]))):
             told.setdefault((kind, called(result)), []).append(what)
     return [_line(kind, engine, whats) for (kind, engine), whats in told.items()]

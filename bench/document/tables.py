@@ -23,7 +23,6 @@ MORE = {
     "cepheid on spark": "Cepheid on Spark",
     "cepheid on a dataframe": "Cepheid on Spark, a DataFrame",
 }
-"""Cepheid itself; the first on one core and the first on two are what others are compared with."""
 MORE |= {"flink 2 slots": "Flink CEP, 2 slots", "flink-sql 2 slots": "Flink SQL, 2 slots"}
 """Engines that are in tables only."""
 ENOUGH = 0.2
