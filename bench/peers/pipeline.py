@@ -29,6 +29,9 @@ from bench.spark import FILES, Bench, _computed
 from bench.streams import Stream
 from cepheid.spark.files import detect_files
 
+WARM = 5.0
+"""So many seconds of computing pass before anything is measured, as with the peers."""
+
 
 class Pipeline:
     """A session, and a folder for events; whether Spark itself reads them."""
@@ -108,7 +111,10 @@ def main(arguments: list[str]) -> None:
         pipeline = Pipeline(contest, stream, Path(folder), by_spark="dataframe" in way)
         # All events, whatever the budget: a job takes a second before its first one.
         count = len(stream)
-        runs = [pipeline.run(count) for _ in range(1 + int(repeat))][1:]
+        warm = 0.0
+        while warm < WARM:
+            warm += pipeline.run(count).computed
+        runs = [pipeline.run(count) for _ in range(int(repeat))]
         found = {
             "events": count,
             "composites": pipeline.found(count).count(),
