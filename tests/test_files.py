@@ -9,6 +9,7 @@ import pyarrow.parquet as pq  # type: ignore[import-untyped]  # the same
 import pytest
 from pyarrow import fs
 
+from cepheid.errors import EventError
 from cepheid.spark.files import columns_of_files, opened, written_once
 from cepheid.tables.arrow import slim
 
@@ -60,6 +61,11 @@ def test_files_that_lack_a_column_or_have_another_one_are_read_alike(tmp_path: P
     read = opened(str(tmp_path / "second.parquet"), "parquet", columns, fs.LocalFileSystem())
     assert read.to_table().column("area").null_count == ROWS
     assert read.to_table().column("order") == EVENTS.column("order")
+
+
+def test_a_place_that_only_spark_knows_is_told() -> None:
+    with pytest.raises(EventError, match="where Arrow can read them to go past the JVM; got s3a:"):
+        columns_of_files("s3a://bucket/events", "parquet")
 
 
 @pytest.mark.parametrize(

@@ -22,8 +22,9 @@ MORE = {
     "cepheid": "Cepheid",
     "cepheid on spark": "Cepheid on Spark",
     "cepheid on a dataframe": "Cepheid on Spark, a DataFrame",
+    "flink 2 slots": "Flink CEP, 2 slots",
+    "flink-sql 2 slots": "Flink SQL, 2 slots",
 }
-MORE |= {"flink 2 slots": "Flink CEP, 2 slots", "flink-sql 2 slots": "Flink SQL, 2 slots"}
 """Engines that are in tables only."""
 ENOUGH = 0.2
 """A scale below which figures say little."""

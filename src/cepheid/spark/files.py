@@ -159,7 +159,13 @@ def _place(path: str) -> tuple[Any, str]:
     """The file system of a path or address, and the path there."""
     if "://" not in path:
         return fs.LocalFileSystem(), path
-    system, root = fs.FileSystem.from_uri(path)
+    try:
+        system, root = fs.FileSystem.from_uri(path)
+    except ValueError as error:
+        raise EventError(
+            f"files must be where Arrow can read them to go past the JVM; got {path}: {error}\n\n"
+            "hint: let Spark read them; of Amazon's, s3:// is known here, and s3a:// to Spark alone"
+        ) from None
     return system, str(root)
 
 

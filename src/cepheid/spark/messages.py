@@ -25,8 +25,8 @@ changes of rules."""
 SOONEST = -(2**63)
 """The earliest end of what has no events: it is read before them."""
 KEPT, PASSED = "zstd", "lz4"
-"""How events are compressed that stay in a log, and those that are read once: a third more bytes,
-in a third of the time.
+"""How events are compressed that stay in a log, and those that are read once: with more bytes, in
+much less time.
 """
 
 SCHEMA = pa.schema(
