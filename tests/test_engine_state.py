@@ -8,7 +8,10 @@ from collections import Counter
 from dataclasses import FrozenInstanceError, replace
 from typing import Any
 
-import pyarrow as pa  # type: ignore[import-untyped]  # it has no types
+import numpy as np
+import pandas as pd  # type: ignore[import-untyped]  # it has no types
+import pyarrow as pa  # type: ignore[import-untyped]  # the same
+import pyarrow.compute as pc  # type: ignore[import-untyped]  # the same
 import pytest
 
 import cepheid
@@ -307,3 +310,35 @@ def test_what_an_engine_kept_goes_with_it(pushes: str) -> None:
     finally:
         gc.enable()
     assert left == [None] * 4
+
+
+def test_a_table_of_pandas_may_change_after_it_was_pushed() -> None:
+    rules = cepheid.load("QUERY AB EVENT SEQ(A x, B y) WHERE [n] WITHIN 1 min", language="sase")
+    last = pd.DataFrame({"type": ["B"], "ts": [3], "n": [8]})
+    found = []
+    for changed in (False, True):
+        numbers, times = np.array([7, 8]), np.array([1, 2])
+        engine = rules.engine(unit="s")
+        frame = pd.DataFrame({"type": ["A", "A"], "ts": times, "n": numbers}, copy=False)
+        engine.push_batch(frame)
+        if changed:
+            numbers[:] = times[:] = 0
+            assert frame["n"].tolist() == [0, 0]
+        found.append(engine.push_batch(last))
+    assert found[0].equals(found[1])
+    assert len(found[0]) == 1
+
+
+def test_a_few_rows_of_large_tables_do_not_keep_these(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tables of Arrow are used where they are; what stays of them in the end is copied."""
+    monkeypatch.setattr("cepheid.runtime.matcher._BORROWED", 1 << 20)
+    engine = PAIR.engine(unit="us")
+    types = pa.DictionaryArray.from_arrays(pa.array([0] * 100_000, pa.int32()), ["A"])
+    before = pa.total_allocated_bytes()
+    for number in range(20):
+        times = pa.array(range(number * 100_000, (number + 1) * 100_000))
+        table = pa.table({"type": types, "ts": times, "n": pc.add(times, 1)})
+        engine.push_batch(table.slice(0, 3))
+    del table, times
+    assert pa.total_allocated_bytes() - before < 6_000_000  # all of them are 32 MB
+    assert len(engine.push_batch(pa.table({"type": ["B"], "ts": [2_000_000]}))) == 60

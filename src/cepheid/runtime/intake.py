@@ -112,7 +112,8 @@ class Intake:
         if not self.arrival.in_order:
             self.counts["consumed"] += len(table)
             return table, Ordering(None, None)
-        self._pending = concat([self._waiting_table(), table])
+        waiting = self._waiting_table()
+        self._pending = concat([waiting, table]) if len(waiting) else table
         return self.take_table()
 
     def _hear(self, heard: Heard) -> None:
@@ -148,6 +149,8 @@ class Intake:
             self._pending = None
 
     def _without_beats(self, table: Table) -> Table:
+        if not self._heartbeats:
+            return table
         names = texts(codes(table.types)[1])
         beats = np.array([name in self._heartbeats for name in names], np.bool_)
         if not beats.any():

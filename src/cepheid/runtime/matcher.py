@@ -38,6 +38,8 @@ Here = Callable[[Table], Bools]
 
 _SPARE = 1 << 17
 """How many rows of tables may be kept without need before they are looked through."""
+_BORROWED = 1 << 28
+"""How many bytes may be kept from being given back because a few rows of a table are of use."""
 _OBJECT = 32
 """An event that came on its own takes as much room as so many rows."""
 _PORTION = 1 << 16
@@ -214,7 +216,8 @@ class Matcher:
 
     def trim(self) -> None:
         """Give up events that no match can be made of, once they may outweigh the others."""
-        if self._room > _SPARE and self._added > self.kernel.stored:
+        outweighed = self._room > _SPARE and self._added > self.kernel.stored
+        if outweighed or self.payload.borrowed > _BORROWED:
             self.forget(texts=self.kernel.encoder.texts.is_large)
 
     def forget(self, *, texts: bool) -> None:

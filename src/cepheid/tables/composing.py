@@ -24,12 +24,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Heads:
-    """The different rules and types of matches: names, what they add to ids, and their order."""
+    """The different rules and types of matches: names, what they add to ids, and their order.
+
+    `everything` tells whether some rule gives all attributes of its constituents.
+    """
 
     types: Array
     rules: Array
     lanes: Lanes
     ranks: Ints
+    everything: bool
 
 
 def _heads_of(rules: Mapping[int, Rule]) -> Heads:
@@ -41,7 +45,8 @@ def _heads_of(rules: Mapping[int, Rule]) -> Heads:
     lanes = part(("rule",), digests(names)) + part(("type",), digests(types))
     pairs = text_order(types) * len(names) + text_order(names)
     ranks = np.unique(pairs, return_inverse=True)[1]
-    return Heads(text_array(types), text_array(names), lanes, ranks.astype(np.int64))
+    everything = any(rule.output.everything for rule in rules.values())
+    return Heads(text_array(types), text_array(names), lanes, ranks.astype(np.int64), everything)
 
 
 class Composer:

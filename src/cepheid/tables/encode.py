@@ -14,11 +14,12 @@ from cepheid.kernel.texts import Texts
 from cepheid.kernel.values import BOOL, DOUBLE, INT, TEXT, Ints, Tags
 from cepheid.tables.arrow import (
     Array,
-    codes,
+    coded,
     damaged,
     is_same,
     kind,
     numbers,
+    numpy_of,
     pa,
     present,
     strings,
@@ -134,6 +135,6 @@ class _Column:
 
 def _found(types: Array, known: Dictionary) -> Ints:
     """The codes of types; -1 for those that no rule looks at."""
-    own, names = codes(types)
-    lookup = np.array([*(known.find(name) for name in texts(names)), -1], np.int64)
-    return lookup[own]
+    types = coded(types)
+    lookup = np.array([known.find(name) for name in texts(types.dictionary)], np.int64)
+    return lookup.take(numpy_of(types.indices))

@@ -83,9 +83,11 @@ def _check_names(names: list[object]) -> None:
 
 def _from_pandas(name: str, series: Any) -> Array:  # noqa: ANN401 (pandas has no types)
     try:
-        return single(pa.Array.from_pandas(series))
+        array = single(pa.Array.from_pandas(series))
     except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
         raise EventError(_mixture(name, series) or f"column {name}: {error}") from None
+    # Numbers are where they were, and pandas lets them change there.
+    return pa.concat_arrays([array, array.slice(0, 0)])
 
 
 def _mixture(name: str, series: Any) -> str:  # noqa: ANN401 (pandas has no types)

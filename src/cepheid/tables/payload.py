@@ -47,6 +47,9 @@ class Payload:
         self.schema = schema
         self.origins_tell = True
         """Whether origins of events from outside tell the total order, and none are equal."""
+        self.borrowed = 0
+        """Bytes of tables that others made, and that are kept from being given back."""
+        self._newest: dict[int, int] = {}
         self._rows: list[Rows] = []
         self._objects = Objects()
         self._ticks = Ticks()
@@ -75,9 +78,16 @@ class Payload:
             leaders = np.where(leaders == first, leader, leaders)
         tied = ranks is not None or leader != first
         self.origins_tell = self.origins_tell and not tied
-        self._rows.append(Rows(origins, table, leaders if tied else None))
+        self._rows.append(Rows(origins, table, leaders if tied else None, borrowed=True))
+        self._borrow(table)
         self._last = table.slice(count - 1, count)
         self._last_end, self._last_leader = int(table.ends[-1]), int(leaders[-1])
+
+    def _borrow(self, table: Table) -> None:
+        """Count the memory of a table that is kept, unless the table before it has it too."""
+        memory = table.memory()
+        self.borrowed += sum(size for at, size in memory.items() if at not in self._newest)
+        self._newest = memory
 
     def add_events(self, first: int, events: Sequence[Event]) -> None:
         """Keep events, the first of which has the origin `first`."""
@@ -202,6 +212,7 @@ class Payload:
         if cut:
             self.composer.identify()
         self._rows = [part for part in (rows.keep(needed) for rows in self._rows) if len(part)]
+        self.borrowed = 0
         small = [part for part in self._rows if len(part) < _SMALL]
         if len(small) > _MANY:
             large = [part for part in self._rows if len(part) >= _SMALL]

@@ -155,6 +155,8 @@ def _types_of(type_: str, columns: Mapping[str, Array]) -> Array:
 
 def _dictionary(column: Array) -> Array:
     """A column of texts with the dictionary that types have."""
+    if column.type == TYPES:
+        return column
     if not pa.types.is_dictionary(column.type):
         column = column.dictionary_encode()
     return pa.DictionaryArray.from_arrays(
@@ -202,12 +204,12 @@ def _whole(name: str, column: Array) -> Array:
     if pa.types.is_uint64(column.type):
         values = numbers(column)
         _check(values <= np.uint64(INT_MAX), f"column {name} must fit into 64 bits", "more")
-    return column.cast(pa.int64())
+    return column if pa.types.is_int64(column.type) else column.cast(pa.int64())
 
 
 def _real(column: Array) -> Array:
     """Doubles, with null instead of NaN."""
-    column = column.cast(pa.float64())
+    column = column if pa.types.is_float64(column.type) else column.cast(pa.float64())
     if not np.isnan(numbers(column)).any():
         return column
     return pc.if_else(pc.is_nan(column), None, column)
@@ -215,6 +217,8 @@ def _real(column: Array) -> Array:
 
 def _check_kinds(table: Table, schema: Schema) -> None:
     """An attribute that the schema declares must have the type that it says."""
+    if not schema:
+        return
     found, names = codes(table.types)
     for code, type_ in enumerate(names.to_pylist()):
         for name, wanted in schema.get(type_, {}).items():

@@ -56,12 +56,19 @@ def selected(table: Table, names: Names) -> Table:
 
 
 class Rows:
-    """Rows of a table, whose origins rise."""
+    """Rows of a table, whose origins rise.
 
-    def __init__(self, origins: Ints, rows: Table, leaders: Ints | None = None) -> None:
+    `borrowed` says that somebody else made the table: its memory may be a small part of what it
+    keeps from being given back.
+    """
+
+    def __init__(
+        self, origins: Ints, rows: Table, leaders: Ints | None = None, *, borrowed: bool = False
+    ) -> None:
         self.origins = origins
         self.rows = rows
         self.equal = leaders
+        self._borrowed = borrowed
         self._lanes: Lanes | None = None
         self._done: Bools = np.zeros(0, np.bool_)
 
@@ -117,10 +124,14 @@ class Rows:
         return Rows(state["origins"], Table.read(state["table"]), state.get("equal"))
 
     def keep(self, live: Ints) -> Rows:
-        """Only the rows of some origins; the same rows when that would free little."""
-        rows = self.find(live)
+        """Only the rows of some origins, which are sorted; all of them if that would free little.
+
+        What was borrowed is copied, whatever it frees.
+        """
+        first, last = np.searchsorted(live, self.origins[[0, -1]])
+        rows = self.find(live[first : last + 1])
         rows = rows[rows >= 0]
-        if 2 * len(rows) > len(self):
+        if 2 * len(rows) > len(self) and not self._borrowed:
             return self
         equal = None if self.equal is None else self.equal[rows]
         return Rows(self.origins[rows], self.rows.take(rows), equal)

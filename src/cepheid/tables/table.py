@@ -105,6 +105,12 @@ class Table:
             tuple((name, slim(array)) for name, array in self.columns),
         )
 
+    def memory(self) -> dict[int, int]:
+        """Where the columns are, with all bytes that stay there for as long as they are used."""
+        arrays = [self.types, *self.ids, *(array for _, array in self.columns)]
+        buffers = (buffer for array in arrays for buffer in array.buffers() if buffer)
+        return {buffer.address: buffer.size for buffer in buffers}
+
     def event(self, row: int) -> Event:
         """The event of a row."""
         attributes: dict[str, Value] = {}

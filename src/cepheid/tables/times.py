@@ -82,7 +82,9 @@ class Times:
         if self.type is None:
             assert self.clock.unit is not None  # noqa: S101 (integers have one, see `of`)
             unit = self.clock.unit
-            return arrow_of(times // unit if self.whole else times / unit)
+            if self.whole:
+                return arrow_of(times if unit == 1 else times // unit)
+            return arrow_of(times / unit)
         if self.type.unit != "ns":
             return arrow_of(times // _SIZES[self.type.unit]).view(self.type)
         fits = np.abs(times) < TIME_MAX // (_NANOSECONDS // 2)
@@ -116,7 +118,8 @@ def _advice(column: Array) -> str:
 
 def _integers(column: Array, name: str) -> Ints:
     if not pa.types.is_uint64(column.type):
-        return numbers(column.cast(pa.int64()))
+        whole = column if pa.types.is_int64(column.type) else column.cast(pa.int64())
+        return numbers(whole)
     counts = numbers(column)
     _check_range(counts < TIME_MAX, counts, name)
     return counts.astype(np.int64)

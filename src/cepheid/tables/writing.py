@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -121,14 +121,27 @@ def _id_kind(rules: Sequence[Rule], ids: Collection[Kind]) -> Kind:
 
 def schema_of(form: Form, kinds: Mapping[str, Kind | None]) -> Any:  # noqa: ANN401 (of Arrow)
     """The columns of composite events; attributes of which nothing is known are texts."""
-    time = form.times.written
-    event = pa.struct({"label": TEXT, "type": TEXT, "ts": time, "id": ARROW[form.id_kind]})
+    return _schema(
+        form.times.written, tuple(kinds.items()), form.id_kind, form.columns, loose=form.loose
+    )
+
+
+@lru_cache
+def _schema(
+    time: Any,  # noqa: ANN401 (a type of Arrow)
+    kinds: tuple[tuple[str, Kind | None], ...],
+    id_kind: Kind,
+    columns: tuple[str, ...] | None,
+    *,
+    loose: bool,
+) -> Any:  # noqa: ANN401 (of Arrow)
+    event = pa.struct({"label": TEXT, "type": TEXT, "ts": time, "id": ARROW[id_kind]})
     fields = {"id": TEXT, "type": TEXT, "ts": time, "start": time, "rule": TEXT}
-    fields |= {n: ARROW[kind_ or Kind.STRING] for n, kind_ in kinds.items() if n not in OWN}
-    fields |= {ATTRIBUTES: TEXT} if form.loose else {}
+    fields |= {n: ARROW[kind_ or Kind.STRING] for n, kind_ in kinds if n not in OWN}
+    fields |= {ATTRIBUTES: TEXT} if loose else {}
     fields["events"] = pa.list_(event)
-    if form.columns is not None:
-        fields = {name: fields[name] for name in form.columns if name in fields}
+    if columns is not None:
+        fields = {name: fields[name] for name in columns if name in fields}
     return pa.schema(fields)
 
 
@@ -142,6 +155,8 @@ def write(results: Results, payload: Payload, form: Form, cores: int = 1) -> Any
     arranged = results.arranged()
     writer = _Writer(payload, form, kinds, arranged)
     pieces = list(arranged.pieces())
+    if len(pieces) == 1:
+        return writer.piece(pieces[0])
     with spreading(min(cores, max(1, len(pieces)))) as spread:
         empty = pa.Table.from_batches([], writer.schema)
         return pa.concat_tables([empty, *spread(writer.piece, pieces)])
@@ -164,10 +179,9 @@ class _Writer:
             self._event = self.schema.field("events").type.value_type
             known = payload.table(arranged.origins, ())
             self._known = strings(known.types), form.times.write(known.ends), self._part_ids(known)
-        self._types = strings(arranged.known_heads.types)
-        self._rules = strings(arranged.known_heads.rules)
-        rules = payload.rules.values()
-        self._gives_everything = any(rule.output.everything for rule in rules)
+        heads = arranged.known_heads
+        self._types, self._rules = heads.types, heads.rules
+        self._gives_everything = heads.everything
         # Computed when first asked for, which pieces must not do at the same time.
         self._cells = {name: arranged.cells(name) for name in kinds}
         self._shared = arranged.origins if self._gives_everything else None
@@ -187,7 +201,7 @@ class _Writer:
         }
         attributes = self._attributes(rows, parts)
         columns = [own[n]() if n in own else attributes[n] for n in self.schema.names]
-        return pa.table(columns, schema=self.schema)
+        return pa.Table.from_arrays(columns, schema=self.schema)
 
     def _attributes(self, rows: Ints, parts: Callable[[], Parts]) -> dict[str, Array]:
         """The attributes, shape by shape and then in the order of the rows."""
