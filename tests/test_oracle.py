@@ -9,11 +9,11 @@ from dataclasses import replace
 from itertools import pairwise
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from cepheid import CompositeEvent, Event, load, parse_events
-from cepheid.algebra import EACH, Detector, Rule, Tree, input_types
+from cepheid.algebra import EACH, Detector, Parallel, Rule, Tree, find, input_types
 from cepheid.oracle import evaluate
 from tests.strategies import RULES, SECOND, core_rules, events, sase_rules, tesla_rules
 
@@ -331,6 +331,8 @@ def test_within_keeps_the_matches_that_are_short_enough(scene: tuple[Rule, list[
     detector = rule.pattern
     assert isinstance(detector, Detector)
     length = detector.within
+    # A pair that is too long decides about nothing, so that a later one may do in its place.
+    assume(not any(find(rule, Parallel)))
     endless = replace(rule, pattern=replace(detector, within=None))
     short = [e for e in found(endless, stream) if length is None or e.end - e.start <= length]
     assert found(rule, stream) == short
