@@ -87,7 +87,8 @@ def run(rules: Sequence[Rule], scenario: Scenario, stream: Stream, options: Opti
     counts = np.zeros(max(numbers) + 1, np.int64)
     clock = options.clock
     begin, paused, writing = clock(), 0.0, 0.0
-    for found in flow(kernel, batches, scenario.until(stream)):
+    for portion in flow(kernel, batches, scenario.until(stream)):
+        found = portion.spread()
         pause = clock()
         counts += np.bincount(found.rules, minlength=len(counts))
         copying = clock()

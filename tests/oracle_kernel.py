@@ -87,6 +87,7 @@ class OracleKernel:
         pairs = np.array(cells, np.int64).reshape(len(names), len(made), 2)
         heads = (
             np.full(len(made), number, np.int64),
+            np.arange(len(made)),
             np.array([event.start for event in made], np.int64),
             np.array([event.end for event in made], np.int64),
             self._made_origins(made),

@@ -86,7 +86,8 @@ class Detection:
 
     def take(self, portions: list[Found]) -> None:
         """Make composite events, what others are made of first."""
-        waiting = [(portion, at) for portion in portions for at in range(len(portion))]
+        spread = [portion.spread() for portion in portions]
+        waiting = [(portion, at) for portion in spread for at in range(len(portion))]
         while waiting:
             later = []
             for portion, at in waiting:

@@ -100,6 +100,7 @@ class Driver:
 
     def _matches(self, found: Found) -> Iterator[tuple[int, Found, int]]:
         """The matches one by one, after the origin of what they make; 0 where nobody listens."""
+        found = found.spread()
         for at in range(len(found)):
             yield 0 if found.origins is None else int(found.origins[at]), found, at
 

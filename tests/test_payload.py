@@ -61,6 +61,7 @@ def chained(at: int, encoder: Encoder) -> Found:
     return Found(
         np.array([0 if at == 0 else 1]),
         np.array([0]),
+        np.array([0]),
         np.array([at]),
         np.array([-at - 1]),
         ("n",),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -31,24 +32,28 @@ from cepheid.kernel.memory import Memory, ints, tags
 from cepheid.kernel.registry import Look, Registry
 from cepheid.kernel.store import ROW_CELLS, ROW_ORIGIN, ROW_START, ROW_TAGS, WIDTH, scalar
 from cepheid.kernel.values import Ints, Tags
-from cepheid.kernel.varied import ORIGINS, RULES, STARTS, TIMES, spread_varied
+from cepheid.kernel.varied import take_parts, varied_heads, varied_values
 
-PORTION, _SMALL = 1 << 14, 64
-"""So many composite events leave together, about; below so many matches nobody counts them."""
+PORTION = 1 << 14
+"""So many composite events leave together."""
 _MANY, _FEW = 8, 256
 """Matches of so many kinds of labels, with so few matches for each, are told together."""
 
 
 @dataclass(frozen=True)
 class Found:
-    """Matches of rules of one shape, as columns.
+    """Matches of rules of one shape, as columns, and the composite events that they are.
+
+    A match is a composite event for each rule that it counts for: `rules`, and `origins` where
+    rules listen to them, are by composite event, and so is `matches`, which tells the match of each
+    and rises. Everything else is by match, as it is the same for all its composite events.
 
     With a fixed shape, `constituents` has one line of origins per label. With a varied one it is
     flat: those of match i, and the codes of their labels, are at `offsets[i]` to `offsets[i + 1]`.
-    `origins` are those of the composite events themselves, where rules listen to them.
     """
 
     rules: Ints
+    matches: Ints
     starts: Ints
     times: Ints
     origins: Ints | None
@@ -65,25 +70,33 @@ class Found:
         return len(self.rules)
 
     def take(self, chosen: npt.NDArray[np.bool_]) -> Found:
-        """Some of the matches."""
+        """Some of the composite events."""
         if chosen.all():
             return self
-        parts, codes, offsets = self.constituents, self.label_codes, self.offsets
-        if offsets is None or codes is None:
-            parts = parts[:, chosen]
-        else:
-            lengths = np.diff(offsets)
-            own = np.repeat(chosen, lengths)
-            parts, codes = parts[own], codes[own]
-            offsets = np.concatenate([[0], np.cumsum(lengths[chosen])])
         return replace(
             self,
             rules=self.rules[chosen],
-            starts=self.starts[chosen],
-            times=self.times[chosen],
+            matches=self.matches[chosen],
             origins=None if self.origins is None else self.origins[chosen],
-            tags=self.tags[:, chosen],
-            cells=self.cells[:, chosen],
+        )
+
+    def spread(self) -> Found:
+        """The same, with a match for each composite event."""
+        at = self.matches
+        if len(at) == len(self.times) and bool((at[1:] > at[:-1]).all()):
+            return self
+        offsets, parts, codes = self.offsets, self.constituents, self.label_codes
+        if offsets is None or codes is None:
+            parts = parts.take(at, axis=1)
+        else:
+            offsets, parts, codes = take_parts(offsets, parts, codes, at)
+        return replace(
+            self,
+            matches=np.arange(len(at), dtype=np.int64),
+            starts=self.starts.take(at),
+            times=self.times.take(at),
+            tags=self.tags.take(at, axis=1),
+            cells=self.cells.take(at, axis=1),
             constituents=parts,
             offsets=offsets,
             label_codes=codes,
@@ -109,19 +122,26 @@ def drained(memory: Memory, registry: Registry) -> Iterator[Found]:
         for (number, labels), begin, end in zip(looks, begins[:-1], begins[1:], strict=True):
             look = registry.looks[number]
             if registry.wants_failures or not look.failure:
-                for chosen in _portions(memory, order[begin:end]):
+                cuts = portions(m, order[begin:end])
+                for first, last in pairwise(cuts.tolist()):
+                    chosen = order[begin + first : begin + last]
                     yield _found(memory, look, labels, chosen)
     finally:
         drop_matches(m, 0)
 
 
-def _portions(memory: Memory, chosen: Ints) -> list[Ints]:
-    """Matches, cut where they stand for many composite events."""
-    if len(chosen) < _SMALL:
-        return [chosen]
-    sizes = memory.view(MATCH_HIGH)[chosen] - memory.view(MATCH_LOW)[chosen]
-    cuts = np.flatnonzero(np.diff(np.cumsum(sizes) // PORTION)) + 1
-    return np.split(chosen, cuts)
+@compiled
+def portions(m: int, chosen: Ints) -> Ints:
+    """Where to cut matches, so that each part stands for so many composite events or one match."""
+    cuts, count, found = np.zeros(len(chosen) + 1, np.int64), 0, 0
+    for at in range(len(chosen)):
+        own = ints(m, MATCH_HIGH)[chosen[at]] - ints(m, MATCH_LOW)[chosen[at]]
+        if found > 0 and found + own > PORTION:
+            count, found = count + 1, 0
+            cuts[count] = at
+        found += own
+    cuts[count + 1] = len(chosen)
+    return cuts[: count + 2]
 
 
 @compiled
@@ -147,92 +167,94 @@ def _found(memory: Memory, look: Look, labels: tuple[str, ...] | None, chosen: I
     if look.width is None:
         return _varied(memory, look, chosen)
     m, width = memory.m, look.width
-    rules, starts, times, origins, constituents = spread_heads(m, chosen, look.point, width)
-    tags_, cells = spread_values(m, chosen, look.places, look.kind_codes, len(rules))
-    made = origins if len(origins) else None
-    shown = labels or ("",) * width
-    found = Found(rules, starts, times, made, look.names, tags_, cells, shown, constituents)
-    if (rules < 0).any():
-        found = _without_removed(found)
-    return found if labels is not None else _labelled(found, m, chosen, rules)
+    rules, matches, origins = spread_rules(m, chosen)
+    starts, times, constituents = fixed_heads(m, chosen, look.point, width)
+    tags_, cells = fixed_values(m, chosen, look.places, look.kind_codes)
+    made, shown = origins if len(origins) else None, labels or ("",) * width
+    heads = rules, matches, starts, times, made
+    found = Found(*heads, look.names, tags_, cells, shown, constituents)
+    return (found if labels is not None else _labelled(found, m, chosen)).take(rules >= 0)
 
 
-def _labelled(found: Found, m: int, chosen: Ints, rules: Ints) -> Found:
+def _labelled(found: Found, m: int, chosen: Ints) -> Found:
     """The same for rules that call their constituents differently: a label for each of them."""
     width = len(found.labels)
-    codes = spread_labels(m, chosen, width, len(rules))
-    codes = codes if len(found) == len(rules) else codes[rules >= 0]
     return replace(
         found,
         labels=(),
         constituents=np.ascontiguousarray(found.constituents.T).reshape(-1),
-        offsets=np.arange(0, width * len(found) + 1, width, dtype=np.int64),
-        label_codes=np.ascontiguousarray(codes).reshape(-1),
+        offsets=np.arange(0, width * len(chosen) + 1, width, dtype=np.int64),
+        label_codes=fixed_labels(m, chosen, width).reshape(-1),
     )
 
 
 @compiled
-def spread_labels(m: int, chosen: Ints, width: int, total: int) -> Ints:
-    """The codes of the labels of every match, once per member."""
-    codes = np.empty((total, width), np.int64)
-    labels, at = ints(m, MATCH_LABEL), 0
-    for match in chosen:
-        first = ints(m, MATCH_ROWS)[match]
-        for _ in range(ints(m, MATCH_HIGH)[match] - ints(m, MATCH_LOW)[match]):
-            for depth in range(width):
-                codes[at, depth] = labels[first + depth]
-            at += 1
-    return codes
+def spread_rules(m: int, chosen: Ints) -> tuple[Ints, Ints, Ints]:
+    """Rule, match and origin of every composite event; there are none for rules that were removed.
 
-
-@compiled
-def spread_heads(
-    m: int, chosen: Ints, point: bool, width: int
-) -> tuple[Ints, Ints, Ints, Ints, Ints]:
-    """Rule, interval, origin and constituents of every match, once per member."""
+    Origins are left out where nobody listens.
+    """
     lows, highs, all_made = ints(m, MATCH_LOW), ints(m, MATCH_HIGH), ints(m, MATCH_MADE)
     total, any_made = 0, False
     for match in chosen:
         total += highs[match] - lows[match]
         any_made = any_made or all_made[match] != 0
-    rules, starts = np.empty(total, np.int64), np.empty(total, np.int64)
-    times, constituents = np.empty(total, np.int64), np.empty((width, total), np.int64)
+    rules, matches = np.empty(total, np.int64), np.empty(total, np.int64)
     origins = np.empty(total if any_made else 0, np.int64)
-    members, row_starts, row_origins = ints(m, MEMBER_RULE), ints(m, ROW_START), ints(m, ROW_ORIGIN)
-    rows = ints(m, MATCH_ROW)
-    at = 0
-    for match in chosen:
-        low, high = lows[match], highs[match]
+    members, at = ints(m, MEMBER_RULE), 0
+    for number in range(len(chosen)):
+        match = chosen[number]
+        low, high, made = lows[match], highs[match], all_made[match]
         begin = ints(m, FAMILY_MEMBERS)[ints(m, MATCH_FAMILY)[match]]
+        for member in range(low, high):
+            rules[at] = members[begin + member]
+            matches[at] = number
+            if any_made:
+                origins[at] = made - (member - low) if made != 0 else 0
+            at += 1
+    return rules, matches, origins
+
+
+@compiled
+def fixed_labels(m: int, chosen: Ints, width: int) -> Ints:
+    """The codes of the labels of every match."""
+    codes = np.empty((len(chosen), width), np.int64)
+    for at in range(len(chosen)):
+        first = ints(m, MATCH_ROWS)[chosen[at]]
+        for depth in range(width):
+            codes[at, depth] = ints(m, MATCH_LABEL)[first + depth]
+    return codes
+
+
+@compiled
+def fixed_heads(m: int, chosen: Ints, point: bool, width: int) -> tuple[Ints, Ints, Ints]:
+    """Interval and constituents of every match."""
+    starts, times = np.empty(len(chosen), np.int64), np.empty(len(chosen), np.int64)
+    constituents = np.empty((width, len(chosen)), np.int64)
+    row_starts, row_origins, rows = ints(m, ROW_START), ints(m, ROW_ORIGIN), ints(m, MATCH_ROW)
+    for at in range(len(chosen)):
+        match = chosen[at]
         first, time = ints(m, MATCH_ROWS)[match], ints(m, MATCH_TIME)[match]
-        start, made = time, all_made[match]
+        start = time
         for depth in range(width):
             row = rows[first + depth]
             if not point:
                 start = min(start, row_starts[row])
-            constituents[depth, at : at + high - low] = row_origins[row]
-        for member in range(low, high):
-            place = at + member - low
-            rules[place] = members[begin + member]
-            starts[place] = start
-            times[place] = time
-            if any_made:
-                origins[place] = made - (member - low) if made != 0 else 0
-        at += high - low
-    return rules, starts, times, origins, constituents
+            constituents[depth, at] = row_origins[row]
+        starts[at], times[at] = start, time
+    return starts, times, constituents
 
 
 @compiled
-def spread_values(m: int, chosen: Ints, layout: Ints, kinds: Ints, total: int) -> tuple[Tags, Ints]:
-    """The values of output attributes, gathered or computed, once per member."""
+def fixed_values(m: int, chosen: Ints, layout: Ints, kinds: Ints) -> tuple[Tags, Ints]:
+    """The values of output attributes, gathered or computed, for every match."""
     width, rows = scalar(m, WIDTH), ints(m, MATCH_ROW)
-    tags_out = np.empty((layout.shape[0], total), np.uint8)
-    cells_out = np.empty((layout.shape[0], total), np.int64)
+    tags_out = np.empty((layout.shape[0], len(chosen)), np.uint8)
+    cells_out = np.empty((layout.shape[0], len(chosen)), np.int64)
     for attribute in range(layout.shape[0]):
         position, source = layout[attribute, 0], layout[attribute, 1]
-        at = 0
-        for match in chosen:
-            count = ints(m, MATCH_HIGH)[match] - ints(m, MATCH_LOW)[match]
+        for at in range(len(chosen)):
+            match = chosen[at]
             if position >= 0:
                 place = rows[ints(m, MATCH_ROWS)[match] + position] * width + source
                 tag, cell = int(tags(m, ROW_TAGS)[place]), ints(m, ROW_CELLS)[place]
@@ -240,44 +262,28 @@ def spread_values(m: int, chosen: Ints, layout: Ints, kinds: Ints, total: int) -
             else:
                 place = ints(m, MATCH_VALUES)[match] + source
                 tag, cell = ints(m, MATCH_TAG)[place], ints(m, MATCH_CELL)[place]
-            tags_out[attribute, at : at + count] = tag
-            cells_out[attribute, at : at + count] = cell
-            at += count
+            tags_out[attribute, at] = tag
+            cells_out[attribute, at] = cell
     return tags_out, cells_out
 
 
-def _varied(memory: Memory, look: Look, matches: Ints) -> Found:
-    """Matches that have constituents of their own number, once per rule."""
-    heads, offsets, parts, codes, tags_, cells = spread_varied(
-        memory.m, matches, look.point, len(look.names)
-    )
-    return Found(
-        heads[RULES],
-        heads[STARTS],
-        heads[TIMES],
-        heads[ORIGINS] if heads[ORIGINS].any() else None,
+def _varied(memory: Memory, look: Look, chosen: Ints) -> Found:
+    """Matches that have constituents of their own number."""
+    m = memory.m
+    rules, matches, origins = spread_rules(m, chosen)
+    starts, times, offsets, parts, codes = varied_heads(m, chosen, look.point)
+    found = Found(
+        rules,
+        matches,
+        starts,
+        times,
+        origins if len(origins) else None,
         look.names,
-        tags_,
-        cells,
+        *varied_values(m, chosen, len(look.names)),
         (),
         parts,
         offsets,
         codes,
         look.failure,
     )
-
-
-def _without_removed(found: Found) -> Found:
-    """Without the matches of rules that were removed."""
-    left = found.rules >= 0
-    return Found(
-        found.rules[left],
-        found.starts[left],
-        found.times[left],
-        None if found.origins is None else found.origins[left],
-        found.names,
-        found.tags[:, left],
-        found.cells[:, left],
-        found.labels,
-        found.constituents[:, left],
-    )
+    return found.take(rules >= 0)

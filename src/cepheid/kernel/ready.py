@@ -31,13 +31,20 @@ from cepheid.kernel.detectors import (
     see_detectors,
 )
 from cepheid.kernel.few import listed
-from cepheid.kernel.found import by_look, spread_heads, spread_labels, spread_values
+from cepheid.kernel.found import (
+    by_look,
+    fixed_heads,
+    fixed_labels,
+    fixed_values,
+    portions,
+    spread_rules,
+)
 from cepheid.kernel.lazy import fire_trees, mark_trees, move_trees, see_trees
 from cepheid.kernel.runs import mark_runs, move_runs, see_runs
 from cepheid.kernel.store import begin_compaction, finish_compaction
 from cepheid.kernel.stream import feed, pass_time
 from cepheid.kernel.texts import code_places, code_texts, fill_table, gather_texts
-from cepheid.kernel.varied import spread_varied
+from cepheid.kernel.varied import varied_heads, varied_values
 
 PATTERNS = (Tree, Run, Collection, Detector)
 """The strategies by what they are for, in the order in which compiled code has them."""
@@ -82,10 +89,13 @@ _PARTS: dict[type, tuple[tuple[str, Callable[..., object], tuple[Any, ...]], ...
 }
 _SHARED: tuple[tuple[str, Callable[..., object], tuple[Any, ...]], ...] = (
     ("matches as columns", by_look, (_MEMORY, _INT[::1], _INT)),
-    ("matches as columns", spread_labels, (_MEMORY, _INT[::1], _INT, _INT)),
-    ("matches as columns", spread_heads, (_MEMORY, _INT[::1], _FLAG, _INT)),
-    ("matches as columns", spread_values, (_MEMORY, _INT[::1], _CELLS, _INT[::1], _INT)),
-    ("matches as columns", spread_varied, (_MEMORY, _INT[::1], _FLAG, _INT)),
+    ("matches as columns", portions, (_MEMORY, _INT[::1])),
+    ("matches as columns", spread_rules, (_MEMORY, _INT[::1])),
+    ("matches as columns", fixed_labels, (_MEMORY, _INT[::1], _INT)),
+    ("matches as columns", fixed_heads, (_MEMORY, _INT[::1], _FLAG, _INT)),
+    ("matches as columns", fixed_values, (_MEMORY, _INT[::1], _CELLS, _INT[::1])),
+    ("matches as columns", varied_heads, (_MEMORY, _INT[::1], _FLAG)),
+    ("matches as columns", varied_values, (_MEMORY, _INT[::1], _INT)),
     ("few matches", listed, (_MEMORY, _INT[::1], _INT[::1], _CELLS, _INT[::1])),
     ("texts", code_texts, (_INT[::1], _GIVEN, _INT, _INT[::1], *_TEXTS)),
     ("texts", code_places, (_INT[::1], _INT[::1], _INT[::1], _GIVEN, _INT, _INT[::1], *_TEXTS)),

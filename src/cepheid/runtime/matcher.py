@@ -184,8 +184,10 @@ class Matcher:
         of_parts = own[places.reshape(portion.constituents.shape)]
         reached = np.logical_and if whole else np.logical_or
         if portion.offsets is None:
-            return portion.take(reached.reduce(of_parts, axis=0))
-        return portion.take(reached.reduceat(of_parts, portion.offsets[:-1]))
+            found = reached.reduce(of_parts, axis=0)
+        else:
+            found = reached.reduceat(of_parts, portion.offsets[:-1])
+        return portion.take(found[portion.matches])
 
     def composites(self, portions: Sequence[Found | Few]) -> list[CompositeEvent]:
         """Matches as composite events, in the order of their ends."""

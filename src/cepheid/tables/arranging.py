@@ -1,7 +1,9 @@
-"""Arranging: matches of all shapes are brought into the total order, piece by piece.
+"""Arranging: composite events of all shapes are brought into the total order, piece by piece.
 
-The order is by end first, so matches can be cut into pieces where ends differ. What pieces share
-is looked up before: a piece needs nothing but arrays, and several can be worked on at a time.
+Matches are sorted, not what they stand for: all composite events of a match follow each other, by
+type and rule. The order is by end first, so matches can be cut into pieces where ends differ. What
+pieces share is looked up before: a piece needs nothing but arrays, and several can be worked on at
+a time.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ import numpy as np
 
 from cepheid.kernel.found import Found
 from cepheid.kernel.values import MISSING
-from cepheid.tables.arrow import Bools, Ints
+from cepheid.tables.arrow import Ints
 from cepheid.tables.cells import Tags
 from cepheid.tables.ids import Lanes
 from cepheid.tables.mixing import identify
@@ -24,23 +26,24 @@ from cepheid.tables.ranking import sorted_keys, sorted_parts
 from cepheid.tables.sorting import sort_matches
 
 PIECE = 1 << 17
-"""How many matches are arranged at a time; those of one moment stay together."""
+"""How many composite events are arranged at a time; those of one moment stay together."""
 
 
 @dataclass(frozen=True)
 class Matches:
-    """Matches of one shape, as columns."""
+    """Matches of one shape, as columns; `rules` and `matches` are by composite event."""
 
     names: tuple[str, ...]
+    failing: bool
     rules: Ints
-    failing: Bools
+    matches: Ints
     starts: Ints
     ends: Ints
     tags: Tags
     cells: Ints
 
     def __len__(self) -> int:
-        return len(self.rules)
+        return len(self.ends)
 
     def cells_of(self, name: str) -> tuple[Tags, Ints]:
         """The cells of an attribute; missing if there is none of that name."""
@@ -52,11 +55,12 @@ class Matches:
     @staticmethod
     def of(founds: Sequence[Found]) -> Matches:
         """The matches of portions of one shape."""
-        rules = np.concatenate([found.rules for found in founds])
+        firsts = np.cumsum([0, *(len(found.times) for found in founds)]).tolist()
         return Matches(
             founds[0].names,
-            rules,
-            np.full(len(rules), founds[0].failure, np.bool_),
+            founds[0].failure,
+            np.concatenate([found.rules for found in founds]),
+            np.concatenate([f.matches + first for f, first in zip(founds, firsts, strict=False)]),
             np.concatenate([found.starts for found in founds]),
             np.concatenate([found.times for found in founds]),
             np.concatenate([found.tags for found in founds], axis=1),
@@ -65,28 +69,40 @@ class Matches:
 
 
 class Arrangement:
-    """All matches, numbered shape after shape.
+    """All matches and their composite events, both numbered shape after shape.
 
+    `matches` tells the match of each composite event; `starts` and `ends` are by match.
     Constituents that are told have their places among the known `origins` and `labels`.
     """
 
     def __init__(self, payload: Payload, shapes: Sequence[Matches], parts: Parts) -> None:
         self._payload = payload
         self.shapes = shapes
-        self.begins = np.cumsum([0, *map(len, shapes)])
-        self.starts = _joined([matches.starts for matches in shapes])
-        self.ends = _joined([matches.ends for matches in shapes])
-        self._heads = _joined([2 * matches.rules + matches.failing for matches in shapes])
+        self.begins = np.cumsum([0, *(len(shape.rules) for shape in shapes)])
+        firsts = np.cumsum([0, *map(len, shapes)]).tolist()
+        own = zip(shapes, firsts, strict=False)
+        self.matches = _joined([shape.matches + first for shape, first in own])
+        self.starts = _joined([shape.starts for shape in shapes])
+        self.ends = _joined([shape.ends for shape in shapes])
+        self._heads = _joined([2 * shape.rules + shape.failing for shape in shapes])
         self.known_heads = payload.composer.heads
         self._head_ranks = self.known_heads.ranks[self._heads]
-        self._parts, self._keys = parts, sorted_keys(payload, parts)
-        self._depths = np.zeros(len(parts), np.int64)
-        if int(parts.origins.min(initial=0)) < 0:
-            origins, places = distinct(parts.origins)
-            self._depths = parts.largest(payload.spans(origins)[2][places])
+        self._owned = np.zeros(len(parts) + 1, np.int64)
+        counts = np.bincount(self.matches, minlength=len(parts))
+        np.cumsum(counts, out=self._owned[1:])
+        by_end = np.argsort(self.ends, kind="stable")
+        self._by_end = by_end if counts.all() else by_end[counts[by_end] > 0]
+        self._ranks = np.zeros(len(parts), np.int64)
+        self._ranks[self._by_end] = np.arange(len(self._by_end))
+        self._parts = parts
+        # By their ends alone, most are in order.
+        self._keys = self._depths = np.zeros(0, np.int64)
+        ends = self.ends[self._by_end]
+        if bool((ends[1:] == ends[:-1]).any()):
+            self._keys, self._depths = sorted_keys(payload, parts), _depths(payload, parts)
 
     def cells(self, name: str) -> tuple[Tags, Ints]:
-        """The cells of an attribute that rules give, for all matches."""
+        """The cells of an attribute that rules give, by match."""
         if len(self.shapes) == 1 and name in self.shapes[0].names:
             return self.shapes[0].cells_of(name)
         found = [matches.cells_of(name) for matches in self.shapes]
@@ -97,7 +113,7 @@ class Arrangement:
         )
 
     def heads(self, rows: Ints) -> Ints:
-        """The heads of matches, as numbers of the known ones."""
+        """The heads of composite events, as numbers of the known ones."""
         return self._heads[rows]
 
     @cached_property
@@ -129,32 +145,51 @@ class Arrangement:
 
     def pieces(self) -> Iterator[Ints]:
         """The matches in parts of which each ends before the next one, in the order of the ends."""
-        rows = np.argsort(self.ends, kind="stable")
-        begin, ends = 0, self.ends[rows]
-        while begin < len(rows):
-            last = min(len(rows), begin + PIECE) - 1
+        matches = self._by_end
+        if 0 < len(self.matches) <= PIECE:
+            yield matches
+            return
+        begin, ends = 0, self.ends[matches]
+        sizes = np.cumsum(self._owned[matches + 1] - self._owned[matches])
+        while begin < len(matches):
+            done = int(sizes[begin - 1]) if begin else 0
+            last = min(int(np.searchsorted(sizes, done + PIECE)), len(matches) - 1)
             end = int(np.searchsorted(ends, ends[last], side="right"))
-            yield rows[begin:end]
+            yield matches[begin:end]
             begin = end
 
-    def ordered(self, rows: Ints) -> tuple[Ints, Callable[[], Parts]]:
-        """Matches of a piece in the total order, and a function for their constituents.
+    def ordered(self, matches: Ints) -> tuple[Ints, Callable[[], Parts]]:
+        """Composite events of a piece in the total order, and a function for their constituents.
 
         By end, start, depth, constituents, type and rule, as composite events are ordered.
         """
         times = self.ends, self.starts, self._depths
-        parts, known = (self._parts.offsets, self._keys), self.known_heads
-        order = sort_matches(rows, *times, *parts, self._head_ranks, len(known.ranks))
-        return order, cache(lambda: self._placed[2].take(order))
+        parts, rules = (self._parts.offsets, self._keys), (self._owned, self._head_ranks)
+        rows = sort_matches(matches, *times, *parts, *rules, len(self.known_heads.ranks))
+        return rows, cache(lambda: self._placed[2].take(self.matches[rows]))
+
+    def places(self, matches: Ints, at: Ints) -> Ints | None:
+        """Where matches are in their piece; None if they are all of it, in its order."""
+        places = self._ranks[at] - self._ranks[matches[0]]
+        in_order = len(at) == len(matches) and bool((places[1:] > places[:-1]).all())
+        return None if in_order else places
 
     def lanes(self, rows: Ints, parts: Parts) -> Lanes:
-        """The ids of matches."""
+        """The ids of composite events."""
         lanes = np.zeros((2, len(rows)), np.uint64)
         wholes = self.known_heads.lanes[:, self.heads(rows)]
         none = np.zeros((2, 0), np.uint64)
         known = (self.label_fields, parts.origins, self.identities)
         identify(parts.offsets, parts.labels, *known, wholes, none, lanes)
         return lanes
+
+
+def _depths(payload: Payload, parts: Parts) -> Ints:
+    """How deep the deepest constituent of each match is; 0 where none is a composite event."""
+    if int(parts.origins.min(initial=0)) >= 0:
+        return np.zeros(len(parts), np.int64)
+    origins, places = distinct(parts.origins)
+    return parts.largest(payload.spans(origins)[2][places])
 
 
 def _joined(columns: Sequence[Ints]) -> Ints:

@@ -47,6 +47,7 @@ class Builder:
 
     def composites(self, found: Found) -> list[CompositeEvent]:
         """The composite events of matches."""
+        found = found.spread()
         texts, order = self._payload.encoder.texts, Order(self._payload.schema)
         columns = [decoded(*pair, texts) for pair in zip(found.tags, found.cells, strict=True)]
         origins = [0] * len(found) if found.origins is None else found.origins.tolist()

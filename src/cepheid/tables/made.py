@@ -119,7 +119,7 @@ class Made:
     def add(self, found: Found) -> None:
         """Keep matches that are events themselves."""
         if found.origins is not None:
-            self._waiting.append(found)
+            self._waiting.append(found.spread())
 
     def _settle(self) -> None:
         """Take up what was added: shape by shape, then all in the order of origins."""

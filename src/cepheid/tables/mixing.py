@@ -82,21 +82,6 @@ def identify(  # noqa: PLR0917 (compiled functions take arrays by position)
 
 
 @compiled
-def take_parts(offsets: Ints, origins: Ints, labels: Ints, rows: Ints) -> tuple[Ints, Ints, Ints]:
-    """Offsets, origins and labels of some matches, in that order."""
-    taken = np.zeros(len(rows) + 1, np.int64)
-    for number in range(len(rows)):
-        row = rows[number]
-        taken[number + 1] = taken[number] + offsets[row + 1] - offsets[row]
-    own_origins, own_labels = np.empty(taken[-1], np.int64), np.empty(taken[-1], np.int64)
-    for number in range(len(rows)):
-        begin = offsets[rows[number]] - taken[number]
-        for to in range(taken[number], taken[number + 1]):
-            own_origins[to], own_labels[to] = origins[begin + to], labels[begin + to]
-    return taken, own_origins, own_labels
-
-
-@compiled
 def write_digits(lanes: Lanes, digits: Bytes) -> None:
     """Write identities as hexadecimal digits, 32 for each."""
     for number in range(lanes.shape[1]):

@@ -10,8 +10,8 @@ import numpy as np
 
 from cepheid.kernel.columns import Encoder
 from cepheid.kernel.found import Found
+from cepheid.kernel.varied import take_parts
 from cepheid.tables.arrow import Ints
-from cepheid.tables.mixing import take_parts
 from cepheid.units import INT_MIN
 
 

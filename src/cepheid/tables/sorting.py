@@ -1,6 +1,7 @@
-"""The compiled order of matches: by end, start, depth, constituents, type and rule.
+"""The compiled order of composite events: by end, start, depth, constituents, type and rule.
 
-Matches come by their ends, and mostly in order otherwise; only those of one end are compared.
+Matches come by their ends, and mostly in order otherwise; only those of one end are compared. The
+composite events of a match differ by type and rule alone.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from cepheid.tables.arrow import Ints
 _BLOCK = 8
 """So many matches are sorted by inserting each where it belongs."""
 _FEW = 13
-"""So few constituents are sorted in the same way."""
+"""So few constituents, or rules of a match, are sorted in the same way."""
 _SPREAD = 16
 """Rules are counted rather than compared if there is one for so many ranks."""
 _GAPS = np.array([3 ** (power + 1) // 2 for power in range(38, -1, -1)], np.int64)
@@ -56,15 +57,12 @@ def sort_parts(offsets: Ints, keys: Ints, origins: Ints, labels: Ints) -> None:
 
 
 @inlined
-def _compared(  # noqa: PLR0917 (compiled functions take arrays by position)
-    one: int, other: int, starts: Ints, depths: Ints, offsets: Ints, keys: Ints
-) -> int:
-    """Which of two matches of the same end comes first, but for their rules; 0 if they are alike.
+def _compared(one: int, other: int, depths: Ints, offsets: Ints, keys: Ints) -> int:
+    """Which of two matches of the same interval comes first; 0 if they are alike.
 
-    The result is below 0 if it is the first one.
+    The result is below 0 if it is the first one. Starts are looked at before this is called: they
+    mostly differ, and a call counts the users of every array.
     """
-    if starts[one] != starts[other]:
-        return -1 if starts[one] < starts[other] else 1
     if depths[one] != depths[other]:
         return -1 if depths[one] < depths[other] else 1
     at, to = offsets[one], offsets[other]
@@ -78,17 +76,8 @@ def _compared(  # noqa: PLR0917 (compiled functions take arrays by position)
 
 
 @inlined
-def _is_later(  # noqa: PLR0917 (compiled functions take arrays by position)
-    one: int, other: int, starts: Ints, depths: Ints, offsets: Ints, keys: Ints, ranks: Ints
-) -> bool:
-    """Whether one match comes after another of the same end."""
-    found = _compared(one, other, starts, depths, offsets, keys)
-    return bool(found > 0 or (found == 0 and ranks[one] > ranks[other]))
-
-
-@inlined
 def _sort_alike(order: Ints, begin: int, end: int, ranks: Ints, slots: Ints) -> bool:
-    """Sort matches that are alike but for their rules, if these differ and are near each other.
+    """Sort what is alike but for the rules, if these differ and are near each other.
 
     `slots` has a place for every rank, with -1 in it.
     """
@@ -114,7 +103,22 @@ def _sort_alike(order: Ints, begin: int, end: int, ranks: Ints, slots: Ints) -> 
 
 
 @inlined
-def _sort_all(  # noqa: PLR0917 (compiled functions take arrays by position)
+def _sort_rules(order: Ints, begin: int, end: int, ranks: Ints, slots: Ints) -> None:
+    """Sort composite events that are alike but for their rules; what is equal stays as it is."""
+    if end - begin <= _FEW:
+        for at in range(begin + 1, end):
+            own, to = order[at], at
+            while to > begin and ranks[order[to - 1]] > ranks[own]:
+                order[to] = order[to - 1]
+                to -= 1
+            order[to] = own
+    elif not _sort_alike(order, begin, end, ranks, slots):
+        rows = order[begin:end].copy()
+        order[begin:end] = rows[np.argsort(ranks[rows], kind="mergesort")]
+
+
+@inlined
+def _merge_all(  # noqa: PLR0917 (compiled functions take arrays by position)
     order: Ints,
     spare: Ints,
     begin: int,
@@ -123,85 +127,96 @@ def _sort_all(  # noqa: PLR0917 (compiled functions take arrays by position)
     depths: Ints,
     offsets: Ints,
     keys: Ints,
-    ranks: Ints,
 ) -> None:
-    """Sort matches of one end: a few at a time, then longer and longer runs are merged."""
-    for first in range(begin, end, _BLOCK):
-        for at in range(first + 1, min(first + _BLOCK, end)):
-            own, to = order[at], at
-            while to > first and _is_later(
-                order[to - 1], own, starts, depths, offsets, keys, ranks
-            ):
-                order[to] = order[to - 1]
-                to -= 1
-            order[to] = own
+    """Sort matches of one end, whose blocks are sorted: longer and longer runs are merged."""
     width = _BLOCK
     while width < end - begin:
         for first in range(begin, end - width, 2 * width):
             middle, last = first + width, min(first + 2 * width, end)
             left, right, to = first, middle, first
-            if _is_later(
-                order[left + width - 1], order[right], starts, depths, offsets, keys, ranks
-            ):
-                spare[first:middle] = order[first:middle]
-                while left < middle and right < last:
-                    if _is_later(spare[left], order[right], starts, depths, offsets, keys, ranks):
-                        order[to] = order[right]
-                        right += 1
-                    else:
-                        order[to] = spare[left]
-                        left += 1
-                    to += 1
-                order[to : to + middle - left] = spare[left:middle]
+            spare[first:middle] = order[first:middle]
+            while left < middle and right < last:
+                one, other = spare[left], order[right]
+                if starts[one] > starts[other] or (
+                    starts[one] == starts[other]
+                    and _compared(one, other, depths, offsets, keys) > 0
+                ):
+                    order[to] = other
+                    right += 1
+                else:
+                    order[to] = one
+                    left += 1
+                to += 1
+            order[to : to + middle - left] = spare[left:middle]
         width *= 2
-
-
-@inlined
-def _turn(order: Ints, spare: Ints, groups: Ints, count: int) -> None:
-    """Put groups the other way round; each of them stays as it is."""
-    begin = to = groups[0]
-    spare[begin : groups[count]] = order[begin : groups[count]]
-    for group in range(count - 1, -1, -1):
-        length = groups[group + 1] - groups[group]
-        order[to : to + length] = spare[groups[group] : groups[group + 1]]
-        to += length
 
 
 @compiled
 def sort_matches(  # noqa: PLR0917 (compiled functions take arrays by position)
-    rows: Ints,
+    matches: Ints,
     ends: Ints,
     starts: Ints,
     depths: Ints,
     offsets: Ints,
     keys: Ints,
+    owned: Ints,
     ranks: Ints,
     count: int,
 ) -> Ints:
-    """Some matches in order; their ends rise already, and what is equal stays as it is.
+    """The composite events of some matches in order; their ends rise already.
 
-    `ranks` are those of their rules, below a count.
+    Those of match i are `owned[i]` to `owned[i + 1]`; `ranks` are those of their rules, below a
+    count. What is equal stays as it is. Where all ends differ, nobody looks at depths and keys.
     """
-    order, spare = rows.copy(), np.empty(len(rows), np.int64)
-    slots, groups = np.full(count, -1, np.int64), np.empty(len(rows) + 1, np.int64)
-    begin = 0
-    while begin < len(rows):
-        # Groups of matches that are alike but for their rules; the search finds the newest first.
-        rising, falling, sorted_, at = True, True, True, begin + 1
-        groups[0], last = begin, 1
-        while at < len(rows) and ends[rows[at]] == ends[rows[begin]]:
-            found = _compared(rows[at - 1], rows[at], starts, depths, offsets, keys)
-            if found != 0:
-                rising, falling = rising and found < 0, falling and found > 0
-                sorted_ = _sort_alike(order, groups[last - 1], at, ranks, slots) and sorted_
-                groups[last] = at
-                last += 1
+    order, spare = matches.copy(), np.empty(len(matches), np.int64)
+    total = 0
+    for match in matches:
+        total += owned[match + 1] - owned[match]
+    found, slots = np.empty(total, np.int64), np.full(count, -1, np.int64)
+    begin = to = 0
+    while begin < len(order):
+        # The search finds the newest first, so that those of one end often fall.
+        rising, falling, at = True, True, begin + 1
+        while at < len(order) and ends[order[at]] == ends[order[begin]]:
+            one, other = order[at - 1], order[at]
+            way = starts[one] - starts[other]
+            if way == 0:
+                way = _compared(one, other, depths, offsets, keys)
+            rising, falling = rising and way <= 0, falling and way > 0
             at += 1
-        sorted_ = _sort_alike(order, groups[last - 1], at, ranks, slots) and sorted_
-        groups[last] = at
-        if sorted_ and falling and not rising:
-            _turn(order, spare, groups, last)
-        elif not (sorted_ and rising):
-            _sort_all(order, spare, begin, at, starts, depths, offsets, keys, ranks)
+        if falling and not rising:
+            order[begin:at] = order[begin:at][::-1].copy()
+        elif not rising:
+            for place in range(begin + 1, at):
+                own, put, low = order[place], place, place - (place - begin) % _BLOCK
+                while put > low and (
+                    starts[order[put - 1]] > starts[own]
+                    or (
+                        starts[order[put - 1]] == starts[own]
+                        and _compared(order[put - 1], own, depths, offsets, keys) > 0
+                    )
+                ):
+                    order[put] = order[put - 1]
+                    put -= 1
+                order[put] = own
+            if at - begin > _BLOCK:
+                _merge_all(order, spare, begin, at, starts, depths, offsets, keys)
+        first = to
+        for place in range(begin, at):
+            match = order[place]
+            is_alike = (
+                place > begin
+                and starts[order[place - 1]] == starts[match]
+                and _compared(order[place - 1], match, depths, offsets, keys) == 0
+            )
+            if not is_alike:
+                if to - first > 1:
+                    _sort_rules(found, first, to, ranks, slots)
+                first = to
+            for row in range(owned[match], owned[match + 1]):
+                found[to] = row
+                to += 1
+        if to - first > 1:
+            _sort_rules(found, first, to, ranks, slots)
         begin = at
-    return order
+    return found

@@ -91,7 +91,8 @@ def _arranged(results: Results) -> tuple[Ints, Ints, Parts]:
     rows = np.concatenate([np.zeros(0, np.int64), *(own for own, _ in ordered)])
     parts = concat_parts([parts() for _, parts in ordered])
     outside = Parts(parts.offsets, arranged.origins[parts.origins], parts.labels)
-    return arranged.starts[rows], arranged.ends[rows], outside
+    at = arranged.matches[rows]
+    return arranged.starts[at], arranged.ends[at], outside
 
 
 def _wholes(found: Arrow, rows: Ints) -> Ints:

@@ -187,32 +187,37 @@ class _Writer:
         self._shared = arranged.origins if self._gives_everything else None
         self._ids = (arranged.identities, arranged.label_fields) if form.has("id") else None
 
-    def piece(self, rows: Ints) -> Any:  # noqa: ANN401 (a table of Arrow)
-        """The matches of a piece, as a table."""
+    def piece(self, matches: Ints) -> Any:  # noqa: ANN401 (a table of Arrow)
+        """The composite events of some matches, as a table."""
         arranged, times = self._arranged, self._form.times
-        rows, parts = arranged.ordered(rows)
+        rows, parts = arranged.ordered(matches)
+        at = arranged.matches[rows]
         own: dict[str, Callable[[], Array]] = {
             "id": lambda: written(arranged.lanes(rows, parts())),
             "type": lambda: self._types.take(arrow_of(arranged.heads(rows))),
-            "ts": lambda: times.write(arranged.ends[rows]),
-            "start": lambda: times.write(arranged.starts[rows]),
+            "ts": lambda: times.write(arranged.ends[at]),
+            "start": lambda: times.write(arranged.starts[at]),
             "rule": lambda: self._rules.take(arrow_of(arranged.heads(rows))),
             "events": lambda: self._events(parts()),
         }
-        attributes = self._attributes(rows, parts)
+        by_shape = self._form.loose or self._gives_everything
+        attributes = self._by_shape(rows, parts) if by_shape else self._by_match(matches, at)
         columns = [own[n]() if n in own else attributes[n] for n in self.schema.names]
         return pa.Table.from_arrays(columns, schema=self.schema)
 
-    def _attributes(self, rows: Ints, parts: Callable[[], Parts]) -> dict[str, Array]:
+    def _by_match(self, matches: Ints, at: Ints) -> dict[str, Array]:
+        """The attributes of matches, each as often as `at` has it."""
+        texts, places = self._payload.encoder.texts, self._arranged.places(matches, at)
+        own = {
+            name: column(tags[matches], cells[matches], self._kinds[name], texts)
+            for name, (tags, cells) in self._cells.items()
+        }
+        if places is None:
+            return own
+        return {name: array.take(arrow_of(places)) for name, array in own.items()}
+
+    def _by_shape(self, rows: Ints, parts: Callable[[], Parts]) -> dict[str, Array]:
         """The attributes, shape by shape and then in the order of the rows."""
-        if not self._kinds and not self._form.loose:
-            return {}
-        if not (self._form.loose or self._gives_everything):
-            texts = self._payload.encoder.texts
-            return {
-                name: column(tags[rows], cells[rows], self._kinds[name], texts)
-                for name, (tags, cells) in self._cells.items()
-            }
         begins = self._arranged.begins
         shapes = np.searchsorted(begins, rows, side="right") - 1
         numbers = np.flatnonzero(np.bincount(shapes)).tolist()
@@ -233,12 +238,12 @@ class _Writer:
         matches, own = arranged.shapes[number], rows - arranged.begins[number]
         if self._form.loose:
             return self._joined(matches, own, parts)
-        texts = self._payload.encoder.texts
+        texts, at = self._payload.encoder.texts, matches.matches[own]
         found: dict[str, list[Array]] = {}
         given = zip(matches.names, matches.tags, matches.cells, strict=True)
         for name, tags, cells in given:
             if name in self._kinds:
-                found[name] = [column(tags[own], cells[own], self._kinds[name], texts)]
+                found[name] = [column(tags[at], cells[at], self._kinds[name], texts)]
         for name, array in self._everything(matches.rules[own], parts, matches.names):
             if name in self._kinds:
                 found.setdefault(name, []).append(_converted(array, self._kinds[name]))
@@ -249,12 +254,12 @@ class _Writer:
 
     def _joined(self, matches: Matches, own: Ints, parts: Callable[[], Parts]) -> dict[str, Array]:
         """All attributes as JSON texts."""
-        texts = self._payload.encoder.texts
+        texts, at = self._payload.encoder.texts, matches.matches[own]
         given = zip(matches.names, matches.tags, matches.cells, strict=True)
         members = [
             json_members(name, array)
             for attribute, tags, cells in given
-            for name, array in cell_columns(attribute, tags[own], cells[own], texts)
+            for name, array in cell_columns(attribute, tags[at], cells[at], texts)
         ]
         more = self._everything(matches.rules[own], parts, matches.names)
         members += [json_members(name, array) for name, array in more]
