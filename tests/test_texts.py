@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa  # type: ignore[import-untyped]  # it has no types
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from cepheid.errors import EventError
@@ -54,6 +54,7 @@ class Model:
 
 @pytest.mark.property
 @given(STEPS)
+@example([("code", ""), ("code", "a"), ("keep", [1]), ("keep", [0])])
 def test_texts_have_the_codes_that_a_list_would_give(steps: list[tuple[str, object]]) -> None:
     texts, model = Texts(), Model()
     for step, given_ in steps:

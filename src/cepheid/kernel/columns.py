@@ -80,6 +80,17 @@ class Encoder:
         self.texts = Texts()
         self.lookups: dict[str, Any] = {}
         """What whoever encodes remembers of a column, by its name."""
+        self._room = np.zeros(0, np.int64)
+
+    def room(self, count: int) -> Ints:
+        """Room for the cells of so many events, with anything in it.
+
+        It is the same at the next call: memory that was never written takes longer to write.
+        """
+        needed = count * len(self.columns)
+        if len(self._room) < needed:
+            self._room = np.empty(needed, np.int64)
+        return self._room[:needed].reshape(count, len(self.columns))
 
     def cell(self, value: Value | None) -> tuple[int, int]:
         """The tag and the bits of a value."""

@@ -128,6 +128,15 @@ def floats(m: int, slot: int) -> Floats:
 
 
 @inlined
+def unowned(array: Any) -> Any:
+    """An array without its owner: for what the caller holds, and passes on again and again.
+
+    The owner of an array is counted up and down whenever the array is passed to a function.
+    """
+    return carray(_pointer(array.ctypes.data), array.shape, array.dtype)
+
+
+@inlined
 def size(m: int, slot: int) -> int:
     """How many items a slot holds."""
     return int(_word(m, 3 * slot + 1))

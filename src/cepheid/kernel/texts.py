@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cepheid.kernel.compiled import compiled, inlined
+from cepheid.kernel.memory import unowned
 from cepheid.kernel.values import Ints
 
 Bytes = npt.NDArray[np.uint8]
@@ -186,12 +187,11 @@ class Texts:
         used = np.zeros(len(self), np.bool_)
         for codes in (*needed, np.array(list(self._pinned), np.int64)):
             used[codes] = True
-        size = int(np.flatnonzero(used)[-1]) + 1 if used.any() else 0
-        used = used[:size] & (self._spans[:size, 1] != _GONE)
-        live = np.flatnonzero(used)
+        live = np.flatnonzero(used & (self._spans[: len(self), 1] != _GONE))
+        size = int(live[-1]) + 1 if len(live) else 0
         bounds, data = gather_texts(live, self._spans, self._pool)
         self._place(size, live, bounds, data)
-        self._codes = {t: c for t, c in self._codes.items() if c < size and used[c]}
+        self._codes = {t: c for t, c in self._codes.items() if used[c]}
         self._texts = {c: t for t, c in self._codes.items()}
         self._broken.intersection_update(live.tolist())
 
@@ -311,6 +311,8 @@ def code_texts(
     free: Ints,
 ) -> int:
     """Write the codes of texts, from one on; the result is the first for which there is no room."""
+    data, heads, spans, pool = unowned(data), unowned(heads), unowned(spans), unowned(pool)
+    table, free = unowned(table), unowned(free)
     for number in range(first, len(found)):
         begin, end = bounds[number], bounds[number + 1]
         code = _code(data, begin, end, seed, heads, spans, pool, table, free)
@@ -336,6 +338,8 @@ def code_places(
     free: Ints,
 ) -> int:
     """The same for texts at some places of many, each of which is looked up once."""
+    data, heads, spans, pool = unowned(data), unowned(heads), unowned(spans), unowned(pool)
+    table, free = unowned(table), unowned(free)
     for number in range(first, len(found)):
         place = places[number]
         code = known[place]
@@ -352,6 +356,7 @@ def code_places(
 @compiled
 def fill_table(size: int, spans: Ints, pool: Bytes, table: Words, seed: np.uint64) -> None:
     """Write all texts into an empty table."""
+    pool = unowned(pool)
     mask = np.uint64(len(table) - 1)
     for code in range(size):
         begin, length = spans[code, 0], spans[code, 1]

@@ -103,9 +103,8 @@ class Intake:
             self.arrival.arrive_all(table.ends, *_sources(table, apart=self.arrival.apart))
         if heard is not None:
             self._hear(heard)
-        late = np.flatnonzero(table.ends < watermark)
-        if len(late):
-            self._note_late_table(table.take(late))
+        if int(table.ends.min(initial=watermark)) < watermark:
+            self._note_late_table(table.take(np.flatnonzero(table.ends < watermark)))
             table = table.take(np.flatnonzero(table.ends >= watermark))
         if len(table):
             self.newest = max(self.newest, int(table.ends.max()))

@@ -38,19 +38,29 @@ class Encoding:
 
     def __init__(self, table: Table, encoder: Encoder) -> None:
         self._table = table
-        self._width = len(encoder.columns)
+        self._encoder = encoder
         self._types = _found(table.types, encoder.types)
         self._columns = [
             _Column(name, array, encoder)
             for name, array in table.columns
             if encoder.columns.find(name) >= 0
         ]
+        self._usual = np.zeros(len(encoder.columns), np.uint8)
+        """The tags of an event that has all attributes which all events have."""
+        for column in self._columns:
+            if column.is_full:
+                self._usual[column.place] = column.tag
 
     def batch(self, begin: int, end: int, first: int) -> Batch:
-        """The events of some rows; the origin of the first is `first`, of the next one more."""
+        """The events of some rows; the origin of the first is `first`, of the next one more.
+
+        The batch before it is gone then.
+        """
         count = end - begin
-        tags = np.zeros((count, self._width), np.uint8)
-        cells = np.zeros((count, self._width), np.int64)
+        tags = np.tile(self._usual, (count, 1))
+        cells = self._encoder.room(count)
+        if not self._usual.all():
+            cells[:] = 0
         for column in self._columns:
             column.write(begin, tags, cells)
         return Batch(
@@ -105,31 +115,33 @@ class _Column:
     """A column of the table and the place where its cells go."""
 
     def __init__(self, name: str, array: Array, encoder: Encoder) -> None:
-        self._place = encoder.columns.find(name)
-        self._tag = _TAGS[kind(array)]
+        self.place = encoder.columns.find(name)
+        self.tag = _TAGS[kind(array)]
+        self.is_full = array.null_count == 0
         self._array = array
         self._texts = encoder.texts
-        self._lookup = _lookup(name, array, encoder) if self._tag == TEXT else None
+        self._lookup = _lookup(name, array, encoder) if self.tag == TEXT else None
 
     def write(self, begin: int, tags: Tags, cells: Ints) -> None:
-        """Write the cells of as many rows as there is room for."""
+        """Write the cells of as many rows as there is room for; tags where some have none."""
         part = self._array.slice(begin, len(cells))
-        found, there = self._cells(part), present(part)
+        found, there = self._cells(part), None if self.is_full else present(part)
         if there is None:
-            tags[:, self._place] = self._tag
-            cells[:, self._place] = found
+            cells[:, self.place] = found
+            if not self.is_full:
+                tags[:, self.place] = self.tag
         else:
             # Another column may hold the values of the same attribute in other rows.
-            np.putmask(tags[:, self._place], there, np.uint8(self._tag))
-            np.copyto(cells[:, self._place], found, where=there)
+            np.putmask(tags[:, self.place], there, np.uint8(self.tag))
+            np.copyto(cells[:, self.place], found, where=there)
 
     def _cells(self, part: Array) -> Ints:
         if self._lookup is not None:
             return self._lookup.codes(part.indices)
-        if self._tag == TEXT:
+        if self.tag == TEXT:
             return self._texts.codes(*text_bytes(strings(part)))
         found = numbers(part)
-        cells: Ints = found.astype(np.int64) if self._tag == BOOL else found.view(np.int64)
+        cells: Ints = found.astype(np.int64) if self.tag == BOOL else found.view(np.int64)
         return cells
 
 

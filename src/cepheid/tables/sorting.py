@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from cepheid.kernel.compiled import compiled, inlined
+from cepheid.kernel.memory import unowned
 from cepheid.tables.arrow import Ints
 
 _BLOCK = 8
@@ -60,8 +61,7 @@ def sort_parts(offsets: Ints, keys: Ints, origins: Ints, labels: Ints) -> None:
 def _compared(one: int, other: int, depths: Ints, offsets: Ints, keys: Ints) -> int:
     """Which of two matches of the same interval comes first; 0 if they are alike.
 
-    The result is below 0 if it is the first one. Starts are looked at before this is called: they
-    mostly differ, and a call counts the users of every array.
+    The result is below 0 if it is the first one.
     """
     if depths[one] != depths[other]:
         return -1 if depths[one] < depths[other] else 1
@@ -169,6 +169,8 @@ def sort_matches(  # noqa: PLR0917 (compiled functions take arrays by position)
     count. What is equal stays as it is. Where all ends differ, nobody looks at depths and keys.
     """
     order, spare = matches.copy(), np.empty(len(matches), np.int64)
+    starts, depths, ranks = unowned(starts), unowned(depths), unowned(ranks)
+    offsets, keys = unowned(offsets), unowned(keys)
     total = 0
     for match in matches:
         total += owned[match + 1] - owned[match]

@@ -135,7 +135,8 @@ def _microseconds(column: Array, name: str) -> Ints:
 def _scaled(counts: Ints, size: int, name: str) -> Ints:
     """Counts of a unit in microseconds; they must stay within the range of times."""
     limit = -(-TIME_MAX // size)
-    _check_range((-limit < counts) & (counts < limit), counts, name)
+    if counts.min(initial=0) <= -limit or counts.max(initial=0) >= limit:
+        _check_range((-limit < counts) & (counts < limit), counts, name)
     return counts if size == 1 else counts * size
 
 
