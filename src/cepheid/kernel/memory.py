@@ -20,12 +20,19 @@ from typing import Any, cast
 import numba
 import numpy as np
 import numpy.typing as npt
-from llvmlite import ir  # type: ignore[import-untyped]  # it has no types
-from numba import types
-from numba.extending import intrinsic
 
 from cepheid.kernel.compiled import compiled, inlined
 from cepheid.kernel.values import Floats, Ints, Shorts, Tags
+from cepheid.kernel.views import (
+    as_floats,
+    as_ints,
+    as_shorts,
+    as_tags,
+    pointer,
+    reallocated,
+    word,
+    write,
+)
 
 STORE, CODE, MATCHES, TREES, STREAM = 0, 40, 70, 100, 180
 RUNS, COLLECTIONS, DETECTORS, SLOTS = 200, 240, 280, 350
@@ -45,85 +52,31 @@ NARROW: dict[int, int] = {}
 """The bytes of an item, for slots of which they are not 8."""
 
 
-def _make_pointer(_context: Any, address: Any) -> Any:
-    """An address as a pointer."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.inttoptr(arguments[0], context.get_value_type(signature.return_type))
-
-    return types.voidptr(address), generate
-
-
-def _make_reallocated(_context: Any, address: Any, size: Any) -> Any:
-    """The address of a block after it was given another size, by Python's allocator."""
-
-    def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
-        pointer, word = ir.IntType(8).as_pointer(), ir.IntType(64)
-        kind = ir.FunctionType(pointer, [pointer, word])
-        allocate = builder.module.globals.get("PyMem_RawRealloc") or ir.Function(
-            builder.module, kind, "PyMem_RawRealloc"
-        )
-        block = builder.inttoptr(arguments[0], pointer)
-        return builder.ptrtoint(builder.call(allocate, [block, arguments[1]]), word)
-
-    return types.int64(types.int64, types.int64), generate
-
-
-def _make_word(_context: Any, _address: Any, _place: Any) -> Any:
-    """The word at a place after an address."""
-
-    def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
-        return builder.load(_word_at(builder, arguments))
-
-    return types.int64(types.int64, types.int64), generate
-
-
-def _make_write(_context: Any, _address: Any, _place: Any, _value: Any) -> Any:
-    """Write a word at a place after an address."""
-
-    def generate(context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
-        builder.store(arguments[2], _word_at(builder, arguments))
-        return context.get_dummy_value()
-
-    return types.void(types.int64, types.int64, types.int64), generate
-
-
-def _word_at(builder: Any, arguments: Any) -> Any:
-    words = builder.inttoptr(arguments[0], ir.IntType(64).as_pointer())
-    return builder.gep(words, [arguments[1]])
-
-
-_word: Any = intrinsic(_make_word)
-_write: Any = intrinsic(_make_write)
-_pointer: Any = intrinsic(_make_pointer)
-_reallocated: Any = intrinsic(_make_reallocated)
-
-
 @inlined
 def ints(m: int, slot: int) -> Ints:
     """A slot of whole numbers."""
-    view: Ints = carray(_pointer(_word(m, 3 * slot)), _word(m, 3 * slot + 2), np.int64)
+    view: Ints = as_ints(word(m, 3 * slot), word(m, 3 * slot + 2))
     return view
 
 
 @inlined
 def shorts(m: int, slot: int) -> Shorts:
     """A slot of whole numbers of 32 bits: numbers of rows, entries and the like."""
-    view: Shorts = carray(_pointer(_word(m, 3 * slot)), _word(m, 3 * slot + 2), np.int32)
+    view: Shorts = as_shorts(word(m, 3 * slot), word(m, 3 * slot + 2))
     return view
 
 
 @inlined
 def tags(m: int, slot: int) -> Tags:
     """A slot of bytes."""
-    view: Tags = carray(_pointer(_word(m, 3 * slot)), _word(m, 3 * slot + 2), np.uint8)
+    view: Tags = as_tags(word(m, 3 * slot), word(m, 3 * slot + 2))
     return view
 
 
 @inlined
 def floats(m: int, slot: int) -> Floats:
     """A slot of doubles."""
-    view: Floats = carray(_pointer(_word(m, 3 * slot)), _word(m, 3 * slot + 2), np.float64)
+    view: Floats = as_floats(word(m, 3 * slot), word(m, 3 * slot + 2))
     return view
 
 
@@ -133,90 +86,90 @@ def unowned(array: Any) -> Any:
 
     The owner of an array is counted up and down whenever the array is passed to a function.
     """
-    return carray(_pointer(array.ctypes.data), array.shape, array.dtype)
+    return carray(pointer(array.ctypes.data), array.shape, array.dtype)
 
 
 @inlined
 def size(m: int, slot: int) -> int:
     """How many items a slot holds."""
-    return int(_word(m, 3 * slot + 1))
+    return int(word(m, 3 * slot + 1))
 
 
 @inlined
 def capacity(m: int, slot: int) -> int:
     """How many items a slot has room for."""
-    return int(_word(m, 3 * slot + 2))
+    return int(word(m, 3 * slot + 2))
 
 
 @inlined
 def set_size(m: int, slot: int, count: int) -> None:
     """Say how many items a slot holds; there must be room."""
-    _write(m, 3 * slot + 1, count)
+    write(m, 3 * slot + 1, count)
 
 
 @inlined
 def _leave(before: int, after: int, count: int) -> None:
     """Copy what a slot held, and let nobody find anything where it was; for tests."""
-    old, new = carray(_pointer(before), count, np.uint8), carray(_pointer(after), count, np.uint8)
+    old, new = carray(pointer(before), count, np.uint8), carray(pointer(after), count, np.uint8)
     for at in range(count):
         new[at], old[at] = old[at], _WRONG
     if count > 0:
-        _reallocated(before, 1)  # a part of it stays, so that it shows what it should for longer
+        reallocated(before, 1)  # a part of it stays, so that it shows what it should for longer
 
 
 @compiled
 def grow(m: int, slot: int, needed: int, width: int) -> None:
     """Give a slot room for so many items of a width in bytes, and some more; new room is zero."""
-    room = _word(m, 3 * slot + 2)
+    room = word(m, 3 * slot + 2)
     if needed <= room:
         return
     wanted = max(needed, 2 * room if room < LARGE else room + room // _STEP, _ROOM)
     if _MOVING:
         wanted = needed + needed // _STEP
-    address = _reallocated(0 if _MOVING else _word(m, 3 * slot), wanted * width)
+    address = reallocated(0 if _MOVING else word(m, 3 * slot), wanted * width)
     if address == 0:
         raise MemoryError(_NO_MEMORY)
     if _MOVING:
-        _leave(_word(m, 3 * slot), address, room * width)
-    _write(m, 3 * slot, address)
-    _write(m, 3 * slot + 2, wanted)
-    block = carray(_pointer(_word(m, 3 * slot)), wanted * width, np.uint8)
+        _leave(word(m, 3 * slot), address, room * width)
+    write(m, 3 * slot, address)
+    write(m, 3 * slot + 2, wanted)
+    block = carray(pointer(word(m, 3 * slot)), wanted * width, np.uint8)
     block[room * width :] = 0
 
 
 @inlined
 def reserve(m: int, slot: int, more: int) -> None:
     """Give a slot of numbers room for so many items more."""
-    if _word(m, 3 * slot + 1) + more > _word(m, 3 * slot + 2):
-        grow(m, slot, _word(m, 3 * slot + 1) + more, 8)
+    if word(m, 3 * slot + 1) + more > word(m, 3 * slot + 2):
+        grow(m, slot, word(m, 3 * slot + 1) + more, 8)
 
 
 @inlined
 def append(m: int, slot: int, value: int) -> int:
     """Add a whole number to a slot; the result is its place."""
-    at = _word(m, 3 * slot + 1)
-    if at == _word(m, 3 * slot + 2):
+    at = word(m, 3 * slot + 1)
+    if at == word(m, 3 * slot + 2):
         grow(m, slot, at + 1, 8)
     ints(m, slot)[at] = value
-    _write(m, 3 * slot + 1, at + 1)
+    write(m, 3 * slot + 1, at + 1)
     return int(at)
 
 
 @inlined
 def exchange(m: int, slot: int, other: int) -> None:
     """Let two slots have what the other one had."""
-    for word in range(3):
-        held = _word(m, 3 * slot + word)
-        _write(m, 3 * slot + word, _word(m, 3 * other + word))
-        _write(m, 3 * other + word, held)
+    for part in range(3):
+        held = word(m, 3 * slot + part)
+        write(m, 3 * slot + part, word(m, 3 * other + part))
+        write(m, 3 * other + part, held)
 
 
 @inlined
 def resize(m: int, slot: int, count: int) -> None:
     """Let a slot of numbers hold so many items."""
-    if count > _word(m, 3 * slot + 2):
+    if count > word(m, 3 * slot + 2):
         grow(m, slot, count, 8)
-    _write(m, 3 * slot + 1, count)
+    write(m, 3 * slot + 1, count)
 
 
 class Memory:
