@@ -90,7 +90,7 @@ def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
     add("--scale", type=float, default=1.0, help="times each scenario's own number of events")
     add("--batch", type=int, default=Options.batch, help="events per batch (%(default)s)")
     add("--repeat", type=int, default=Options.repeat, help="runs to take the best of (%(default)s)")
-    add("--spread", action="store_true", help="a row for every composite event, not for a match")
+    add("--shared", action="store_true", help="a row for every match, with the rules it counts for")
     add("--cpu", action="store_true", help="computing time, on a machine that others use too")
     add("--json", type=Path, default=OUT, help="where the figures are written (bench/out)")
     add("--list", action="store_true", help="say what there is, and measure nothing")
@@ -108,7 +108,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not picked:
         print("no scenario has such a name\n\nhint: --list shows all of them", file=sys.stderr)
         return 2
-    names = ("events", "scale", "batch", "repeat", "cpu", "spread")
+    names = ("events", "scale", "batch", "repeat", "cpu", "shared")
     given = {name: getattr(options, name) for name in names}
     found = measure(picked, Options(**given))
     print(report.summary(found))

@@ -20,7 +20,7 @@ class Options:
     batch: int = 32_768
     repeat: int = 3
     cpu: bool = False
-    spread: bool = False
+    shared: bool = False
 
     @property
     def clock(self) -> Callable[[], float]:

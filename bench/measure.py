@@ -88,7 +88,7 @@ def run(rules: Sequence[Rule], scenario: Scenario, stream: Stream, options: Opti
     clock = options.clock
     begin, paused, writing = clock(), 0.0, 0.0
     for portion in flow(kernel, batches, scenario.until(stream)):
-        found = portion.spread() if options.spread else portion
+        found = portion if options.shared else portion.spread()
         pause = clock()
         counts += np.bincount(found.rules, minlength=len(counts))
         copying = clock()

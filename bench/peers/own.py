@@ -118,7 +118,7 @@ def kernel(contest: Contest, stream: Stream) -> Run:
     scenario = Scenario(
         contest.name, "", str, contest.stream, len, len(stream), patience=contest.patience
     )
-    options = Options(batch=contest.batch, cpu=True)
+    options = Options(batch=contest.batch, cpu=True, shared=True)
     found = measure.run(contest.rules.rules, scenario, stream, options)
     return Run(found.seconds, found.seconds, sum(found.counts.values()))
 

@@ -12,7 +12,7 @@ import math
 import numpy as np
 
 from cepheid.kernel.compiled import compiled, inlined
-from cepheid.kernel.memory import MATCHES, append, ints, set_size, size
+from cepheid.kernel.memory import MATCHES, append, capacity, grow, ints, set_size, size
 from cepheid.kernel.programs import value_of
 from cepheid.kernel.values import DOUBLE, INT, MISSING, as_cell, as_float
 
@@ -71,13 +71,32 @@ ANY_KIND = -1
 @inlined
 def open_match(m: int, family: int, low: int, high: int, time: int) -> None:
     """Begin to write a match down; what is added from now on belongs to it."""
-    append(m, MATCH_FAMILY, family)
-    append(m, MATCH_LOW, low)
-    append(m, MATCH_HIGH, high)
-    append(m, MATCH_TIME, time)
-    append(m, MATCH_ROWS, size(m, MATCH_ROW))
-    append(m, MATCH_VALUES, size(m, MATCH_TAG))
-    append(m, MATCH_MADE, 0)
+    at = size(m, MATCH_FAMILY)
+    if at == capacity(m, MATCH_FAMILY):
+        _grow_matches(m, at + 1)
+    ints(m, MATCH_FAMILY)[at] = family
+    ints(m, MATCH_LOW)[at] = low
+    ints(m, MATCH_HIGH)[at] = high
+    ints(m, MATCH_TIME)[at] = time
+    ints(m, MATCH_ROWS)[at] = size(m, MATCH_ROW)
+    ints(m, MATCH_VALUES)[at] = size(m, MATCH_TAG)
+    ints(m, MATCH_MADE)[at] = 0
+    set_size(m, MATCH_FAMILY, at + 1)
+    set_size(m, MATCH_LOW, at + 1)
+    set_size(m, MATCH_HIGH, at + 1)
+    set_size(m, MATCH_TIME, at + 1)
+    set_size(m, MATCH_ROWS, at + 1)
+    set_size(m, MATCH_VALUES, at + 1)
+    set_size(m, MATCH_MADE, at + 1)
+
+
+@compiled
+def _grow_matches(m: int, count: int) -> None:
+    """Room for so many matches, the same in all slots that have a number for each of them."""
+    for slot in (MATCH_FAMILY, MATCH_LOW, MATCH_HIGH, MATCH_TIME):
+        grow(m, slot, count, 8)
+    for slot in (MATCH_ROWS, MATCH_VALUES, MATCH_MADE):
+        grow(m, slot, count, 8)
 
 
 @inlined

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
@@ -47,9 +48,12 @@ from cepheid.kernel.tables import (
     ABSENT,
     COMPUTE,
     EQUIVALENT,
+    KEPT,
+    KEPT_BY_MEMBER,
     NARROWED,
     NO_HIGH,
     NO_LOW,
+    NOT_KEPT,
     SPAN,
     TEST,
 )
@@ -158,11 +162,14 @@ class _FamilyPlan:
         self.final_steps: list[tuple[int, int]] = []
         self.terminator_hole = -1
         self.covers = [-1 for _ in self.ordered]
+        self.proven: list[set[str]] = [set() for _ in self.ordered]
         self._sort_filters()
         probes = [self._component(part) for part in self.ordered]
         self._attach_negations()
         self._attach_conditions()
         layout, programs = self._attach_outputs()
+        if self._walks():
+            self._join_steps()
         self._write_components(probes)
         attributes = self.rule.output.attributes
         shape = Shape(
@@ -201,11 +208,8 @@ class _FamilyPlan:
 
     def _component(self, part: Component) -> int:
         hole = self._component_hole(part)
-        early = self.early[part.label] + [
-            Comparison(Relation.EQUAL, Attribute(None, test.attribute), value)
-            for test in self.tree.equivalences
-            for value in self._equivalent_value(part, test.attribute)
-        ]
+        equal = self._equal_to_parent(part)
+        early = self.early[part.label] + list(equal.values())
         predicate = self._predicate(part.predicate)
         at = self.position[part.label]
         if at == 0:
@@ -216,15 +220,32 @@ class _FamilyPlan:
             assert part.window is not None  # noqa: S101 (only the terminator has no window)
             staircase = self._staircase(part, early)
             # A choice looks at one list; where a missing value fits, events are in two of them.
-            keyed = not self.rule.missing or part.selection.policy is Policy.EACH
-            probe, early = self._probe(
+            each = part.selection.policy is Policy.EACH
+            keyed = not self.rule.missing or each
+            probe, rest = self._probe(
                 predicate, part.window, early, hole=hole, staircase=staircase, keyed=keyed
             )
+            self.proven[at] = {name for name, own in equal.items() if own not in rest}
+            # Where all are picked, they are compared with those before them after the pick.
+            early = [own for own in rest if not (each and own in equal.values())]
         for condition in early:
             self._test(condition, at, self.candidate_steps)
         if self.tree.within is not None and at == 0:
             self.pick_steps[at].append((SPAN, 0))
         return probe
+
+    def _equal_to_parent(self, part: Component) -> dict[str, Expression]:
+        """What equivalence tests say of a component and its parent; one of them becomes the key."""
+        if part.parent is None:
+            return {}
+        return {
+            test.attribute: Comparison(
+                Relation.EQUAL,
+                Attribute(None, test.attribute),
+                Attribute(part.parent, test.attribute),
+            )
+            for test in self.tree.equivalences
+        }
 
     def _predicate(self, predicate: EventPredicate) -> int:
         """The number of what a predicate asks of an event by itself.
@@ -361,10 +382,6 @@ class _FamilyPlan:
             probe, _ = self._probe(predicate, negation.window, [*dynamic, *equal], with_filter=True)
             where.append((ABSENT, probe))
 
-    def _equivalent_value(self, part: Component, attribute: str) -> list[Expression]:
-        """What an equivalence test compares a component with first: its parent, to be the key."""
-        return [] if part.parent is None else [Attribute(part.parent, attribute)]
-
     def _equivalent_values(self, attribute: str, value: Value | None) -> list[Expression]:
         fixed: list[Expression] = [] if value is None else [Literal(value)]
         return fixed + [Attribute(part.label, attribute) for part in self.ordered]
@@ -380,7 +397,8 @@ class _FamilyPlan:
         column = self.registry.encoder.columns.code(test.attribute)
         for at, part in enumerate(self.ordered):
             if at > 0:
-                self.pick_steps[at].append((EQUIVALENT, column))
+                first = 0 if test.attribute in self.proven[at] else len(self.pick_steps[at])
+                self.pick_steps[at].insert(first, (EQUIVALENT, column))
             if test.value is not None and not takes_all(part):
                 own = Attribute(part.label, test.attribute)
                 self._test_when_bound(Comparison(Relation.EQUAL, own, Literal(test.value)))
@@ -482,18 +500,17 @@ class _FamilyPlan:
         return None
 
     def _write_components(self, probes: list[int]) -> None:
-        for part, probe, cover, before, after in zip(
-            self.ordered, probes, self.covers, self.candidate_steps, self.pick_steps, strict=True
-        ):
+        for at, (part, probe) in enumerate(zip(self.ordered, probes, strict=True)):
             self.tables.components.append(
                 (
                     probe,
                     _POLICIES[part.selection.policy],
                     part.selection.count,
-                    cover,
-                    *self._steps(before),
-                    *self._steps(after),
+                    self.covers[at],
+                    *self._steps(self.candidate_steps[at]),
+                    *self._steps(self.pick_steps[at]),
                     self.registry.encoder.texts.code(part.label),
+                    len(self.proven[at]),
                 )
             )
 
@@ -514,9 +531,40 @@ class _FamilyPlan:
                 *self._steps(self.final_steps),
                 members,
                 1,
-                int(bool(self.rule.consuming and self.family.constants)),
+                self._consumption(),
+                int(self._walks()),
             )
         )
+
+    def _walks(self) -> bool:
+        """Whether all events in a window are taken, so that nothing has to be picked first."""
+        takes_all = all(part.selection.policy is Policy.EACH for part in self.ordered)
+        return takes_all and not self.family.constants and self._consumption() == NOT_KEPT
+
+    def _join_steps(self) -> None:
+        """Where nothing is picked, what makes a candidate is checked with all that must hold."""
+        for at in range(1, len(self.ordered)):
+            steps, proven = self.pick_steps[at], len(self.proven[at])
+            self.pick_steps[at] = steps[:proven] + self.candidate_steps[at] + steps[proven:]
+            self.candidate_steps[at] = []
+
+    def _consumption(self) -> int:
+        """Whether consumed events are kept in mind, or leave the only list that they are in."""
+        if not self.rule.consuming:
+            return NOT_KEPT
+        if self.family.constants:
+            return KEPT_BY_MEMBER
+        stored = [part.predicate for part in self.ordered[1:]]
+        stored += [negation.predicate for negation in self.tree.negations]
+        stored += [aggregate.predicate for aggregate in find(self.rule, Aggregate)]
+        lists = Counter(type_ for predicate in stored for type_ in set(predicate.types))
+        for label in self.rule.consuming:
+            at = self.position[label]
+            predicate, own = self.ordered[at].predicate, int(at > 0)
+            alone = all(lists[type_] == own for type_ in predicate.types)
+            if self.rule.missing or predicate.every is not None or not alone:
+                return KEPT
+        return NOT_KEPT
 
     def _steps(self, steps: list[tuple[int, int]]) -> tuple[int, int]:
         begin = len(self.tables.steps)

@@ -33,6 +33,7 @@ from cepheid.kernel.tables import (
     AGGREGATE_PROBE,
     AGGREGATE_WIDTH,
     KNOWN,
+    NOT_KEPT,
     PROBE,
     PROBE_ALL,
     PROBE_FILTER,
@@ -46,16 +47,28 @@ from cepheid.kernel.tables import (
     PROBE_SWAPS,
     PROBE_WIDTH,
     TREE,
-    TREE_CONSUMES,
+    TREE_CONSUMED,
     TREE_MISSING,
     TREE_WIDTH,
 )
 from cepheid.kernel.values import BOOL, MISSING
 
-KNOWN_TAG, KNOWN_CELL, KNOWN_HEAD, KNOWN_LACKING, KNOWN_NEXT, KNOWN_HIGH = range(6)
-KNOWN_WIDTH = 6
+(
+    KNOWN_TAG,
+    KNOWN_CELL,
+    KNOWN_HEAD,
+    KNOWN_LACKING,
+    KNOWN_NEXT,
+    KNOWN_HIGH,
+    KNOWN_ENTRY,
+    KNOWN_ASIDE,
+    KNOWN_FROM,
+    KNOWN_TO,
+) = range(10)
+KNOWN_WIDTH = 10
 """What is known about the list of a component while a terminator is searched: its key, newest
-entries with and without the attribute, and the entry at which a walk below a time began."""
+entries with and without the attribute, and the entry at which a walk below a time began. Where a
+search walks without picking: the next entry, the next list, and the window."""
 UNKNOWN = -1
 
 
@@ -135,11 +148,17 @@ def _key(m: int, probe: int) -> tuple[int, int]:
 
 
 @inlined
+def has_key(m: int, probe: int) -> bool:
+    """Whether the row that is bound has the attribute that is the key of a probe."""
+    return _key(m, probe)[0] != MISSING
+
+
+@inlined
 def _settings(m: int, tree: int) -> tuple[bool, bool]:
-    """What a comparison with nothing gives, and whether the rule consumes."""
+    """What a comparison with nothing gives, and whether it must be asked what was consumed."""
     trees = ints(m, TREE)
     at = TREE_WIDTH * tree
-    return trees[at + TREE_MISSING] == 1, trees[at + TREE_CONSUMES] != 0
+    return trees[at + TREE_MISSING] == 1, trees[at + TREE_CONSUMED] != NOT_KEPT
 
 
 @compiled

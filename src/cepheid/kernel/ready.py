@@ -24,6 +24,7 @@ from cepheid.algebra import Collection, Detector, Run, Tree
 from cepheid.cores import cores_of
 from cepheid.kernel.collecting import mark_collections, move_collections, see_collections
 from cepheid.kernel.compiled import cache_folder, locked
+from cepheid.kernel.completing import fire_trees
 from cepheid.kernel.detectors import (
     fire_detectors,
     mark_detectors,
@@ -39,7 +40,7 @@ from cepheid.kernel.found import (
     portions,
     spread_rules,
 )
-from cepheid.kernel.lazy import fire_trees, mark_trees, move_trees, see_trees
+from cepheid.kernel.lazy import mark_trees, move_trees, see_trees
 from cepheid.kernel.runs import mark_runs, move_runs, see_runs
 from cepheid.kernel.store import begin_compaction, finish_compaction
 from cepheid.kernel.stream import feed, pass_time

@@ -25,8 +25,19 @@ from cepheid.kernel.memory import (
     set_size,
     shorts,
     size,
+    tags,
 )
-from cepheid.kernel.store import MOVED, ROW_END, ROW_START, compare_rows, keep
+from cepheid.kernel.store import (
+    MOVED,
+    ROW_CELLS,
+    ROW_END,
+    ROW_START,
+    ROW_TAGS,
+    WIDTH,
+    compare_rows,
+    keep,
+    scalar,
+)
 from cepheid.kernel.values import BOOL, DOUBLE, INT, Ints, as_float
 
 (
@@ -41,11 +52,14 @@ from cepheid.kernel.values import BOOL, DOUBLE, INT, Ints, as_float
     CONSUMED_AT,
     CONSUMED_BITS,
 ) = range(TREES, TREES + 10)
-ENTRY_MEMBERS, OTHER_MEMBERS = TREES + 60, TREES + 61
+ENTRY_MEMBERS, OTHER_MEMBERS, STACK_LIST = TREES + 60, TREES + 61, TREES + 62
 """Slots. Entries in twos: see `ENTRY_*`. Those of a stack with a hole have a place in
 `ENTRY_MEMBERS` too, in threes: low and high are the range of members that it satisfies. Lists in
-fours: stack, tag and cell of the key, newest entry. Stacks in fives: see `STACK_*`."""
-NARROW.update(dict.fromkeys((ENTRY, ENTRY_MEMBERS, OTHER_ENTRY, OTHER_MEMBERS, LIST_SLOTS), 4))
+fours: stack, tag and cell of the key, newest entry. Stacks in fives: see `STACK_*`. `STACK_LIST`
+is the number of the only list that a stack without a key has, or -1."""
+NARROW.update(
+    dict.fromkeys((ENTRY, ENTRY_MEMBERS, OTHER_ENTRY, OTHER_MEMBERS, LIST_SLOTS, STACK_LIST), 4)
+)
 
 ENTRY_ROW, ENTRY_BEFORE = range(2)
 ENTRY_WIDTH = 2
@@ -84,6 +98,8 @@ def key_of(tag: int, cell: int) -> tuple[int, int]:
 @inlined
 def find_list(m: int, stack: int, tag: int, cell: int) -> int:
     """The number of a list, or -1."""
+    if ints(m, STACK)[STACK_WIDTH * stack + STACK_COLUMN] < 0:
+        return int(np.int64(shorts(m, STACK_LIST)[stack]))
     slots, lists = shorts(m, LIST_SLOTS), ints(m, LIST)
     mask = size(m, LIST_SLOTS) - 1
     slot = hashed(stack, tag, cell, mask)
@@ -122,6 +138,8 @@ def _new_list(m: int, stack: int, tag: int, cell: int) -> int:
 @inlined
 def _put_slot(m: int, number: int) -> None:
     slots, lists = shorts(m, LIST_SLOTS), ints(m, LIST)
+    if ints(m, STACK)[STACK_WIDTH * lists[4 * number] + STACK_COLUMN] < 0:
+        shorts(m, STACK_LIST)[lists[4 * number]] = number
     mask = size(m, LIST_SLOTS) - 1
     slot = hashed(lists[4 * number], lists[4 * number + 1], lists[4 * number + 2], mask)
     while slots[slot] > 0:
@@ -138,6 +156,7 @@ def rehash(m: int) -> None:
     grow(m, LIST_SLOTS, room, 4)
     set_size(m, LIST_SLOTS, room)
     shorts(m, LIST_SLOTS)[:room] = 0
+    shorts(m, STACK_LIST)[: size(m, STACK_LIST)] = -1
     for number in range(count):
         _put_slot(m, number)
 
@@ -266,8 +285,32 @@ def _gather_all(m: int, stack: int, source: int) -> None:
 
 # --- consumption -------------------------------------------------------------
 #
-# What was consumed is a set of (tree, row). For each of them there are bits, one per member of the
-# family, in `CONSUMED_BITS`: the rules of a family each consume for themselves.
+# Where an event can only be in one list of a tree, it is taken out of that. Else what was consumed
+# is a set of (tree, row). For each of them there are bits, one per member of the family, in
+# `CONSUMED_BITS`: the rules of a family each consume for themselves.
+
+
+@compiled
+def take_out(m: int, stack: int, row: int) -> None:
+    """Take an event out of its list in a stack, if it is there: mostly it is among the newest."""
+    column, tag, cell = ints(m, STACK)[STACK_WIDTH * stack + STACK_COLUMN], BOOL, 0
+    if column >= 0:
+        place = row * scalar(m, WIDTH) + column
+        tag, cell = key_of(int(tags(m, ROW_TAGS)[place]), ints(m, ROW_CELLS)[place])
+    number = find_list(m, stack, tag, cell)
+    if number < 0:
+        return
+    entries, ends, above = shorts(m, ENTRY), ints(m, ROW_END), -1
+    entry = int(ints(m, LIST)[4 * number + LIST_HEAD])
+    while entry >= 0 and ends[entries[ENTRY_WIDTH * entry]] >= ends[row]:
+        below = int(np.int64(entries[ENTRY_WIDTH * entry + ENTRY_BEFORE]))
+        if entries[ENTRY_WIDTH * entry] == row:
+            if above < 0:
+                ints(m, LIST)[4 * number + LIST_HEAD] = below
+            else:
+                entries[ENTRY_WIDTH * above + ENTRY_BEFORE] = below
+            return
+        above, entry = entry, below
 
 
 @inlined

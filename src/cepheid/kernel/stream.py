@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from cepheid.kernel.collecting import see_collections
 from cepheid.kernel.compiled import compiled, inlined
+from cepheid.kernel.completing import due_trees, fire_trees
 from cepheid.kernel.detectors import due_detectors, fire_detectors, see_detectors
-from cepheid.kernel.lazy import due_trees, fire_trees, see_trees
+from cepheid.kernel.lazy import see_trees
 from cepheid.kernel.matches import (
     FAMILY_LISTENED,
     FAMILY_MEMBERS,

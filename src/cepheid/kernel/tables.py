@@ -44,7 +44,8 @@ from cepheid.kernel.memory import TREES
     NODE_PLACE,
     LEAF_OF,
     KNOWN,
-) = range(TREES + 10, TREES + 43)
+    PICK_STEP,
+) = range(TREES + 10, TREES + 44)
 """Slots of tables, of the search, of matches that wait for their deadline, of the static index."""
 
 TYPE_PLACES, TYPE_FREE_END, TYPE_AXES, TYPE_FOUND_BY_END, TYPE_AXES_END = range(5)
@@ -107,8 +108,10 @@ AGGREGATE_WIDTH = 3
     PICKED_BEGIN,
     PICKED_END,
     COMPONENT_LABEL,
-) = range(9)
-COMPONENT_WIDTH = 9
+    COMPONENT_PROVEN,
+) = range(10)
+COMPONENT_WIDTH = 10
+"""`COMPONENT_PROVEN` is how many of the first steps after the pick the key has proven already."""
 
 (
     TREE_FAMILY,
@@ -124,9 +127,13 @@ COMPONENT_WIDTH = 9
     FINAL_END,
     TREE_MEMBERS,
     TREE_ALIVE,
-    TREE_SPLIT,
-) = range(14)
-TREE_WIDTH = 14
+    TREE_CONSUMED,
+    TREE_WALKS,
+) = range(15)
+TREE_WIDTH = 15
+NOT_KEPT, KEPT, KEPT_BY_MEMBER = range(3)
+"""Whether what a tree consumed is kept in mind: not where it consumes nothing, or where an event
+leaves the only list that it is in; else for all members at once, or for each of them."""
 
 NARROW_PROGRAM, NARROW_HOLE = range(2)
 NARROW_WIDTH = 2

@@ -33,6 +33,8 @@ from cepheid.kernel.stacks import (
     LIST,
     LIST_SLOTS,
     STACK,
+    STACK_LIST,
+    take_out,
 )
 from cepheid.kernel.store import NEVER
 from cepheid.kernel.tables import (
@@ -41,9 +43,11 @@ from cepheid.kernel.tables import (
     HOLE,
     KNOWN,
     NARROW,
+    NOT_KEPT,
     OPEN,
     PICK_BEGIN,
     PICK_END,
+    PICK_STEP,
     PREDICATE,
     PREDICATE_FAMILY,
     PREDICATE_STACK,
@@ -53,6 +57,7 @@ from cepheid.kernel.tables import (
     THRESHOLD_TAG,
     TREE,
     TREE_ALIVE,
+    TREE_CONSUMED,
     TREE_FAMILY,
     TREE_MEMBERS,
     WAIT,
@@ -175,6 +180,7 @@ class TreeTables:
         """Put all tables into the memory."""
         self._write_predicates(memory)
         memory.put(STACK, [self._stack_row(*known) for known in self._stacks.items()])
+        self._write_lists(memory)
         for slot, rows in (
             (PROBE, self.probes),
             (STEP, self.steps),
@@ -197,6 +203,14 @@ class TreeTables:
             late = max((self.registry.late.get(type_, 0) for type_ in inputs), default=0)
             reach = FOR_EVER if late >= NEVER else reach + late
         return column, hole, reach, staircase, int(bool(users))
+
+    def _write_lists(self, memory: Memory) -> None:
+        """Tell each stack without a key which list it has."""
+        columns = np.array([column for _, column, *_ in self._stacks], np.int64)
+        stacks, found = memory.view(LIST)[::4], np.full(len(columns), -1, np.int32)
+        unkeyed = np.flatnonzero(columns[stacks] < 0)
+        found[stacks[unkeyed]] = unkeyed
+        memory.put(STACK_LIST, found, np.int32)
 
     def _rule_of(self, tree: int) -> Rule:
         return self.registry.shapes[self.trees[tree][TREE_FAMILY]].rule
@@ -228,6 +242,7 @@ class TreeTables:
         width = self.registry.positions + 1
         memory.put(PICK_BEGIN, [0] * width)
         memory.put(PICK_END, [0] * width)
+        memory.put(PICK_STEP, [0] * width)
         memory.put(KNOWN, [0] * (KNOWN_WIDTH * width))
         members = max((tree[TREE_MEMBERS] for tree in self.trees), default=0)
         memory.put(OPEN, [0] * (members // 64 + 1))
@@ -238,5 +253,12 @@ class TreeTables:
 
     def restored(self, memory: Memory) -> None:
         """What follows from the state, after it was put into the memory."""
-        consumed = int((memory.view(CONSUMED_FAMILY) > 0).sum())
-        memory.put(CONSUMED_COUNT, [0] * consumed)
+        trees, rows = memory.get(CONSUMED_FAMILY), memory.get(CONSUMED_ROW)
+        memory.put(CONSUMED_COUNT, [0] * int((trees > 0).sum()))
+        self._write_lists(memory)
+        # Older states keep in mind what has left its list by now.
+        for at in np.flatnonzero(trees > 0):
+            tree = int(trees[at]) - 1
+            if self.trees[tree][TREE_CONSUMED] == NOT_KEPT:
+                for stack in self.stacks_of(tree):
+                    take_out(memory.m, stack, int(rows[at]))
