@@ -39,7 +39,8 @@ from cepheid.kernel.values import DOUBLE, INT, MISSING, as_cell, as_float
     OUTPUT_PROGRAM,
     OUTPUT_KIND,
     FAMILY_LOOK,
-) = range(MATCHES, MATCHES + 22)
+    LISTENED,
+) = range(MATCHES, MATCHES + 23)
 """Slots: `MATCH_ROWS` and `MATCH_VALUES` are where a match begins in the slots `MATCH_ROW` and
 `MATCH_LABEL`, and `MATCH_TAG` and `MATCH_CELL`. `MATCH_MADE` is the origin of the first composite
 event made of it, or 0. Families: whether a composite event is a point, whether any rule listens to
@@ -47,7 +48,8 @@ it, and where its members and targets begin (one more entry than families). Memb
 (-1 when it was removed) and the code of their output type, -1 when nobody listens. Targets, in
 fours: column, kind, position or -1, and the column of the source or the number of the value.
 `FAMILY_LOOK` says which families look alike from outside. Outputs: the programs of the values that
-are computed with a match, and the kinds they get."""
+are computed with a match, and the kinds they get. `LISTENED` has as many items as families to which
+rules listen."""
 
 OUTGOING = (
     MATCH_FAMILY,

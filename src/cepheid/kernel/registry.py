@@ -29,6 +29,7 @@ from cepheid.kernel.matches import (
     FAMILY_OUTPUTS,
     FAMILY_POINT,
     FAMILY_TARGETS,
+    LISTENED,
     MEMBER_RULE,
     MEMBER_TYPE,
     OUTPUT_KIND,
@@ -247,6 +248,7 @@ class Registry:
         memory.put(MEMBER_RULE, rules)
         memory.put(MEMBER_TYPE, types)
         memory.put(FAMILY_LISTENED, listened)
+        memory.put(LISTENED, np.flatnonzero(listened))
 
     def _heard(self, number: int, type_: str) -> int:
         heard = self.rules[number] is not None and type_ in self.listened

@@ -17,6 +17,7 @@ from cepheid.kernel.matches import (
     FAMILY_MEMBERS,
     FAMILY_POINT,
     FAMILY_TARGETS,
+    LISTENED,
     MATCH_CELL,
     MATCH_FAMILY,
     MATCH_HIGH,
@@ -182,6 +183,8 @@ def _settle(
     detectors: int | None,
 ) -> None:
     """Let composite events enter that rules listen to, wave after wave."""
+    if size(m, LISTENED) == 0 and scalar(m, DEPTH_LIMIT) > 0 and scalar(m, CAUSED_LIMIT) > 0:
+        return
     set_size(m, QUEUE_ROW, 0)
     set_size(m, QUEUE_LEVEL, 0)
     _admit(m, found, 1)
