@@ -143,6 +143,7 @@ def _queries() -> Iterator[tuple[str, Query, bool]]:
     yield "4/negation", replace(base, negated=True), False
     for length in range(2, 7):
         yield f"5/length {length}", Query(length=length, domain=100), length in (3, 4, 5)
+        yield f"5/length {length} of 10000", Query(length=length), length in (3, 4, 5)
     for domain in (10, 100, 1000, 10_000):
         yield f"6/domain {domain}", Query(domain=domain), domain in (100, 1000)
 
@@ -150,6 +151,7 @@ def _queries() -> Iterator[tuple[str, Query, bool]]:
 _TARGETS = {
     "6/domain 10000": Reach(rate=5e6),
     "5/length 6": Reach(share=0.6, of="sase/5/length 2"),
+    "5/length 6 of 10000": Reach(share=0.6, of="sase/5/length 2 of 10000"),
 }
 
 

@@ -226,6 +226,15 @@ def test_large_families_consume_for_every_member(
     assert_equal_to_the_oracle(rules, events, 40 * SECOND, [7])
 
 
+LOOKING_AGAIN = (
+    "and not A() between B and C",
+    "and 1 <= Count(A() within 4 s from C)",
+    "and each A() as again within 4 s from C",
+    "and not D() between B and C",
+)
+"""Looks for events that may be consumed, in other lists than those that they were found in."""
+
+
 @pytest.mark.property
 @given(
     forms=st.lists(
@@ -234,25 +243,28 @@ def test_large_families_consume_for_every_member(
             st.sampled_from(["each", "first", "last", "2-last"]),
             st.sampled_from(["A", "B", "A, B", "A, C"]),
             st.integers(2, 12),
+            st.sampled_from(["", "k = $k"]),
+            st.sampled_from(["", *LOOKING_AGAIN]),
         ),
         min_size=1,
         max_size=3,
     ),
-    types=st.lists(st.sampled_from("AABBC"), max_size=30),
+    stream=st.lists(st.tuples(st.sampled_from("AABBC"), st.integers(0, 2)), max_size=30),
     cut=cuts,
 )
 def test_what_a_rule_alone_consumes_is_gone(
-    forms: list[tuple[str, str, str, int]], types: list[str], cut: list[int]
+    forms: list[tuple[str, str, str, int, str, str]], stream: list[tuple[str, int]], cut: list[int]
 ) -> None:
     text = "\n".join(
-        f"Rule R{index} define F{index}(v: int) from C() and {one} B() within {wait} s from C "
-        f"and {other} A() within {wait} s from B where v = A.v consuming {consumed}"
-        for index, (one, other, consumed, wait) in enumerate(forms)
+        f"Rule R{index} define F{index}(v: int) from C({key}) "
+        f"and {one} B({key}) within {wait} s from C "
+        f"and {other} A({key}) within {wait} s from B {more} where v = A.v consuming {consumed}"
+        for index, (one, other, consumed, wait, key, more) in enumerate(forms)
     )
     rules = cepheid.load(text, language="tesla").rules
     events = [
-        Event(type_, at * SECOND // 2, at * SECOND // 2, {"v": at}, at)
-        for at, type_ in enumerate(types)
+        Event(type_, at * SECOND // 2, at * SECOND // 2, {"v": at, "k": k} if k else {"v": at}, at)
+        for at, (type_, k) in enumerate(stream)
     ]
     assert_equal_to_the_oracle(rules, events, 40 * SECOND, cut)
 

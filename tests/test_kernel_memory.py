@@ -10,10 +10,12 @@ import pytest
 import cepheid
 from cepheid.events import Event
 from cepheid.kernel.columns import Batch
+from cepheid.kernel.compiled import compiled
 from cepheid.kernel.kernel import Kernel
-from cepheid.kernel.memory import grow
+from cepheid.kernel.memory import Memory, grow, ints, shorts
 from cepheid.kernel.stacks import ENTRY, ENTRY_WIDTH
-from cepheid.kernel.values import INT
+from cepheid.kernel.store import ROW_MADE, ROW_TYPE
+from cepheid.kernel.values import INT, Ints
 from cepheid.oracle import evaluate
 from tests.strategies import SECOND
 
@@ -118,3 +120,50 @@ def test_memory_that_cannot_be_had_is_an_error_and_nothing_is_lost() -> None:
     assert kernel._memory.get(ENTRY).tolist() == before
     (found,) = kernel.feed(batch(kernel, "B", 10, 1, 10))
     assert len(found) == 1
+
+
+@compiled
+def _looked_at(m: int, begin: int, end: int) -> tuple[int, int, Ints, int]:
+    view = ints(m, ROW_TYPE)
+    view[begin] += 100
+    whole = view[begin:end].copy()
+    view[:begin] = -1
+    return len(view[begin:]), view[0], whole, int(shorts(m, ROW_MADE)[begin])
+
+
+def test_a_view_is_what_lies_in_a_slot() -> None:
+    memory = Memory()
+    memory.put(ROW_TYPE, np.arange(10))
+    memory.put(ROW_MADE, np.arange(10, 20), np.int32)
+    left, first, whole, short = _looked_at(memory.m, 3, 6)
+    assert (left, first, short) == (memory.room(ROW_TYPE) - 3, -1, 13)
+    assert whole.tolist() == [103, 4, 5]
+    assert memory.get(ROW_TYPE).tolist() == [-1, -1, -1, 103, 4, 5, 6, 7, 8, 9]
+
+
+def test_a_slice_of_a_view_ends_with_its_slot() -> None:
+    memory = Memory()
+    memory.put(ROW_TYPE, np.arange(10))
+    memory.put(ROW_MADE, np.arange(10), np.int32)
+    memory.fit(ROW_TYPE, 10)
+    _, _, whole, _ = _looked_at(memory.m, 7, 99)
+    assert whole.tolist() == [107, 8, 9]
+
+
+def test_what_an_older_state_has_consumed_stays_consumed() -> None:
+    text = (
+        "Rule R define F(v: int) from B() and last A() within 9 s from B where v = A.v consuming A"
+    )
+    rules = cepheid.load(text, language="tesla").rules
+    before, after = Kernel(), Kernel()
+    for kernel in (before, after):
+        kernel.deploy(rules)
+    assert list(before.feed(batch(before, "A", 0, 2, 9))) == []
+    state = before.state()
+    # Then an event stayed in its list, and a set of trees and rows said that it is gone.
+    for name, value in {"families": 1, "rows": 1, "at": 0}.items():
+        state[f"tree_consumed_{name}"][7] = value
+    state["tree_consumed_bits"] = np.array([1])
+    after.load(state)
+    (found,) = after.feed(batch(after, "B", 2, 1, 9))
+    assert found.cells.tolist() == [[0]]
