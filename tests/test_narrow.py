@@ -1,4 +1,4 @@
-"""Wide tables on Spark: only the columns that rules use are read, if that is asked for."""
+"""Columns on Spark: only those that rules use are read, only those that are named are made."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import pytest
 import cepheid
 from cepheid.algebra import attributes_of
 from cepheid.errors import EventError
+from cepheid.rules import Rules
 from cepheid.spark.files import detect_files
 from tests import spark as on_spark
 from tests.spark import MARKS, Row, Stream, ordered, rows
@@ -85,6 +86,49 @@ def test_a_stream_and_files_past_the_jvm_may_be_narrow(spark: SparkSession, tmp_
         stream=True, log=str(tmp_path / "log"),
     )  # fmt: skip
     assert stream.run(found, "native") == expected()
+
+
+def events_of(spark: SparkSession) -> DataFrame:
+    return wide(spark).select("type", "ts", "area", "value")
+
+
+@pytest.mark.parametrize("chosen", [["temp", "ts"], ["area"], ["events", "id"]], ids=",".join)
+def test_only_the_columns_that_are_named_are_made(
+    spark: SparkSession, tmp_path: Path, chosen: list[str]
+) -> None:
+    wanted = ordered({name: one[name] for name in chosen} for one in expected())
+    found = RULES.detect(events_of(spark), unit="s", columns=chosen)
+    assert found.columns == chosen
+    assert rows(found) == wanted
+    stream = Stream(spark, tmp_path, SCHEMA).add(EVENTS[:25], EVENTS[25:])
+    assert stream.run(RULES.detect(stream.df, unit="s", columns=chosen)) == wanted
+    native = detect_files(RULES, spark, str(stream.events), unit="s", columns=chosen)
+    assert rows(native) == wanted
+
+
+def test_what_a_rule_does_not_give_is_missing_in_columns_that_are_named(
+    spark: SparkSession,
+) -> None:
+    more = cepheid.load(
+        "Rule R2 define Dark(why: int) from Smoke() where why = 1", language="tesla"
+    )
+    found = rows(Rules((*RULES, *more)).detect(events_of(spark), unit="s", columns=["temp"]))
+    assert len(found) == len(expected()) + sum(event["type"] == "Smoke" for event in EVENTS)
+    assert sum(one["temp"] is None for one in found) == len(found) - len(expected())
+
+
+def test_columns_that_are_named_go_with_other_outputs(spark: SparkSession, tmp_path: Path) -> None:
+    stream = Stream(spark, tmp_path, SCHEMA).add(EVENTS)
+    found = RULES.detect(stream.df, unit="s", columns=["ts"], outputs="all")
+    assert found.columns == ["output", "ts", "event", "reason"]
+    changing = RULES.detect(stream.df, unit="s", columns=["rule", "attributes"], changes=tmp_path)
+    assert changing.columns == ["rule", "attributes"]
+
+
+def test_columns_that_no_composite_event_has_are_told(spark: SparkSession) -> None:
+    words = "columns must be those of composite events; got heat\\n\\nhint: there are id, type"
+    with pytest.raises(EventError, match=words):
+        RULES.detect(events_of(spark), unit="s", columns=["heat"])
 
 
 def test_a_rule_that_gives_all_attributes_uses_all_columns(spark: SparkSession) -> None:

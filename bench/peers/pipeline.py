@@ -24,7 +24,7 @@ import pyarrow.parquet as pq  # type: ignore[import-untyped]  # the same
 
 from bench.peers.contest import Contest
 from bench.peers.data import save
-from bench.peers.own import Run, lines, table
+from bench.peers.own import Run, lines, selected, table
 from bench.spark import FILES, Bench, _computed
 from bench.streams import Stream
 from cepheid.spark.files import detect_files
@@ -53,19 +53,20 @@ class Pipeline:
                 pq.write_table(part, path / f"{number:04}.parquet")
         return path
 
-    def found(self, count: int) -> Any:  # noqa: ANN401 (a DataFrame)
-        """What the rules find in the first events."""
+    def found(self, count: int, columns: list[str] | None = None) -> Any:  # noqa: ANN401
+        """What the rules find in the first events, as a DataFrame."""
         until = int(self.stream.times[count - 1]) + self.contest.patience
         path, rules = str(self.written(count)), self.contest.rules
         if self.by_spark:
-            return rules.detect(self.spark.read.parquet(path), unit="us", until=until)
-        return detect_files(rules, self.spark, path, unit="us", until=until)
+            events = self.spark.read.parquet(path)
+            return rules.detect(events, unit="us", until=until, columns=columns)
+        return detect_files(rules, self.spark, path, unit="us", until=until, columns=columns)
 
     def run(self, count: int) -> Run:
-        """One job."""
+        """One job, for the columns that peers' rules give too."""
         self.written(count)
         wall, computed = time.perf_counter(), _computed()
-        self.found(count).write.format("noop").mode("overwrite").save()
+        self.found(count, selected(self.contest)).write.format("noop").mode("overwrite").save()
         return Run(time.perf_counter() - wall, _computed() - computed, 0)
 
 

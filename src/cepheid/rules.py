@@ -120,10 +120,17 @@ class Rules:
         such: then the result is one too, and there are more options; see docs/spark.md.
         """
         if is_spark(events):
-            _refuse(columns, type(events).__name__)
             from cepheid.spark.frames import detect_frame
 
-            return detect_frame(self, events, unit=unit, until=until, failures=failures, **options)
+            return detect_frame(
+                self,
+                events,
+                unit=unit,
+                until=until,
+                failures=failures,
+                columns=columns,
+                **options,
+            )
         if options:
             raise EventError(
                 f"{', '.join(options)} must go with a DataFrame of Spark; "
@@ -167,8 +174,11 @@ class Rules:
         from cepheid.tables.detecting import detect_events
         from cepheid.tables.writing import check_columns, given_by
 
-        if as_events:
-            _refuse(columns, "Events")
+        if as_events and columns is not None:
+            raise EventError(
+                "columns must go with a table or with dictionaries; got Events\n\n"
+                "hint: leave it out, and choose from the result"
+            )
         check_columns(columns, given_by(self.rules, failures=failures))
         found = detect_events(self.rules, self.schema, given, until=end, failures=failures)
         return found if as_events else [to_record(event, clock, columns) for event in found]
@@ -444,14 +454,6 @@ def load(
         _report_nothing(paths, [text for text, _ in texts], report)
     report.fail_on_errors()
     return Rules(tuple(rules), context.schema, tuple(report.warnings))
-
-
-def _refuse(columns: Sequence[str] | None, what: str) -> None:
-    if columns is not None:
-        raise EventError(
-            "columns must go with a table of pandas, polars or Arrow, or with dictionaries; "
-            f"got {what}\n\nhint: leave it out, and choose from the result"
-        )
 
 
 def read_texts(

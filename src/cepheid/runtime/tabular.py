@@ -37,6 +37,8 @@ class Tabular:
     id_kinds: frozenset[Kind] = frozenset()
     loose: bool = False
     """Whether composite events have their attributes in one column."""
+    columns: tuple[str, ...] | None = None
+    """The columns that composite events have; all of them unless told."""
 
     @staticmethod
     def of(reading: Reading, before: Tabular | None) -> Tabular:
@@ -54,7 +56,8 @@ class Tabular:
         if self.loose:
             # Whatever rules come later, the columns of times stay what they are.
             whole = self.times.type is not None or self.times.clock.unit == 1
-            return Form(replace(self.times, whole=whole), {}, Kind.STRING, loose=True)
+            loose = Form(replace(self.times, whole=whole), {}, Kind.STRING, loose=True)
+            return loose.chosen(self.columns)
         inputs: Kinds = {type_: dict(own) for type_, own in self.kinds.items()}
         for type_, declared in schema.items():
             own = inputs.setdefault(type_, dict(inputs.get(ANY, {})))
@@ -62,7 +65,7 @@ class Tabular:
         kinds = output_kinds(rules, inputs)
         if failures:
             kinds.setdefault("reason", Kind.STRING)
-        return Form(self.times.exact(rules), kinds, self._id_kind(rules))
+        return Form(self.times.exact(rules), kinds, self._id_kind(rules)).chosen(self.columns)
 
     def _id_kind(self, rules: Sequence[Rule]) -> Kind:
         """Ids of composite events are texts; others stay what they are."""
@@ -90,6 +93,7 @@ class Tabular:
             "kinds": self.kinds,
             "id_kinds": sorted(self.id_kinds),
             "loose": self.loose,
+            "columns": self.columns,
         }
 
     @staticmethod
@@ -102,4 +106,6 @@ class Tabular:
         }
         id_kinds = frozenset(map(Kind, state["id_kinds"]))
         times = Times(Clock(state["unit"]), type_)
-        return Tabular(Frame(state["frame"]), times, kinds, id_kinds, state["loose"])
+        chosen = state.get("columns")  # older states have none
+        columns = None if chosen is None else tuple(chosen)
+        return Tabular(Frame(state["frame"]), times, kinds, id_kinds, state["loose"], columns)

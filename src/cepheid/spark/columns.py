@@ -19,7 +19,7 @@ from cepheid.tables.frames import Frame
 from cepheid.tables.outputs import ANY
 from cepheid.tables.reading import OWN
 from cepheid.tables.times import Times
-from cepheid.tables.writing import schema_of
+from cepheid.tables.writing import check_columns, schema_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -192,6 +192,14 @@ def output_schema(rules: Rules, form: Tabular, *, failures: bool) -> Arrow:
     """The columns of composite events, as a schema of Arrow."""
     found = form.form(rules.rules, rules.schema, failures=failures)
     return schema_of(found, found.attributes)
+
+
+def chosen_of(composites: Arrow, columns: Sequence[str] | None) -> Arrow:
+    """The columns of composite events that are named, in that order; all of them unless told."""
+    if columns is None:
+        return composites
+    check_columns(columns, composites.names)
+    return pa.schema([composites.field(name) for name in columns])
 
 
 def told_schema(composites: Arrow) -> Arrow:

@@ -65,6 +65,7 @@ def detect_files(
     unit: str | None = None,
     until: int | datetime | None = None,
     failures: bool = False,
+    columns: Sequence[str] | None = None,
     **options: Any,  # noqa: ANN401 (see SparkOptions)
 ) -> DataFrame:
     """What rules find in the files of a folder, as `Rules.detect` does in a DataFrame.
@@ -73,7 +74,7 @@ def detect_files(
     """
     job = FilesJob(
         rules, spark, path, format, stream=stream, log=log, files_per_batch=files_per_batch,
-        unit=unit, until=until, failures=failures, options=options,
+        unit=unit, until=until, failures=failures, columns=columns, options=options,
     )  # fmt: skip
     if not stream:
         return finite(job)

@@ -8,7 +8,7 @@ Spark's stateful operator; see `cepheid.spark.stream`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -23,7 +23,15 @@ from cepheid.rules import Rules
 from cepheid.runtime.settings import DEPTH_LIMIT, Settings, settings_of
 from cepheid.spark import messages
 from cepheid.spark.changes import open_group
-from cepheid.spark.columns import form_of, named, narrow, output_schema, told_schema, union
+from cepheid.spark.columns import (
+    chosen_of,
+    form_of,
+    named,
+    narrow,
+    output_schema,
+    told_schema,
+    union,
+)
 from cepheid.spark.encode import Sender
 from cepheid.spark.garbage import spare_old
 from cepheid.spark.generate import BAD, COMPOSITE, LATE, REFUSED, batches
@@ -54,10 +62,13 @@ def detect_frame(
     unit: str | None = None,
     until: int | datetime | None = None,
     failures: bool = False,
+    columns: Sequence[str] | None = None,
     **options: Any,  # noqa: ANN401 (see SparkOptions)
 ) -> DataFrame:
     """Everything that rules find in a DataFrame of events, as a DataFrame."""
-    job = Job(rules, events, unit=unit, until=until, failures=failures, options=options)
+    job = Job(
+        rules, events, unit=unit, until=until, failures=failures, columns=columns, options=options
+    )
     if job.streaming:
         from cepheid.spark.stream import streamed
 
@@ -76,6 +87,7 @@ class Job:
         unit: str | None = None,
         until: int | datetime | None = None,
         failures: bool = False,
+        columns: Sequence[str] | None = None,
         options: Mapping[str, Any],
         streaming: bool | None = None,
     ) -> None:
@@ -93,7 +105,10 @@ class Job:
         form = form_of(self.df.schema, Clock.of(unit), rules.schema)
         self.changes = self._changes(options)
         form = replace(form, loose=self.changes is not None)
-        composites = output_schema(rules, form, failures=failures)
+        composites = chosen_of(output_schema(rules, form, failures=failures), columns)
+        if columns is not None:
+            # A table without any column, where a rule gives none of these, would have no rows.
+            form = replace(form, columns=tuple(dict.fromkeys((*columns, "ts"))))
         self.schema = composites if len(self.outputs) == 1 else told_schema(composites)
         self.partitions = int(self.session.conf.get("spark.sql.shuffle.partitions") or 1)
         spread = {
