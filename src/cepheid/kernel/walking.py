@@ -52,7 +52,7 @@ def walk(m: int, tree: int, begin: int, width: int) -> None:
     every depth the search remembers the entry at which it goes on.
     """
     components, known, rows = ints(m, COMPONENT), ints(m, KNOWN), ints(m, FRAME_ROW)
-    entries, ends, starts = shorts(m, ENTRY), ints(m, ROW_END), ints(m, ROW_START)
+    ends, starts = ints(m, ROW_END), ints(m, ROW_START)
     lows, highs = ints(m, FRAME_LOW), ints(m, FRAME_HIGH)
     for depth in range(1, width):
         known[KNOWN_WIDTH * depth + KNOWN_TAG] = UNKNOWN
