@@ -41,9 +41,10 @@ test: $(READY) java ## Run all tests, doctests and documentation examples
 	@$(BIN)/pytest -n $(WORKERS) --dist worksteal -m "not slow and not spark" $(HANGING)
 	@$(BIN)/pytest -n 0 -m "spark and not slow" $(HANGING)
 
-test-long: $(READY) ## Run the property tests with 20000 examples each
+test-long: $(READY) ## Run the property tests with 20000 examples each; goes on where it ended
 	@$(BIN)/python -m cepheid.kernel.ready
-	@CEPHEID_EXAMPLES=20000 $(BIN)/pytest -n $(WORKERS) -m "property"
+	@CEPHEID_NOTED=1 CEPHEID_EXAMPLES=20000 $(BIN)/pytest -n $(WORKERS) --dist worksteal -m "property" \
+		--maxfail=5 $(LONG) || { found=$$?; [ $$found -eq 5 ] && echo "All properties have passed on this code."; }
 
 test-memory: $(READY) ## Run the properties of the kernel with memory that moves, and places that are checked
 	@rm -rf $(CURDIR)/.venv/moving

@@ -52,6 +52,11 @@ class Results:
         """The results side by side with other engines."""
         return list(self.files.get("peers", {}).get("results", ()))
 
+    @property
+    def again(self) -> list[Record]:
+        """When and where contests were held again, apart from the others."""
+        return list(self.files.get("peers", {}).get("again", ()))
+
     def peers(self, contest: str) -> dict[str, Record]:
         """Other engines on one core in a contest, with the same answer, by name."""
         return {

@@ -105,6 +105,17 @@ def test_the_date_the_machine_and_the_command_of_a_part_are_told() -> None:
     assert "fewer events" not in told
 
 
+def test_contests_that_were_held_again_have_a_date_and_a_machine_of_their_own() -> None:
+    sample = _sample()
+    again = {"time": "2026-11-18T22:00:00+00:00", "processor": "Another", "note": "Noisy."}
+    (contest,) = {result["contest"] for result in sample.contests}
+    peers = {**sample.files["peers"], "again": [again | {"contests": [contest]}]}
+    told = tables.machine(_sample(peers=peers))
+    assert f"| `{contest}` | 2026-11-18 22:00:00 UTC | Another |" in told
+    assert f"**{contest}**: Noisy." in told
+    assert "Another" not in tables.machine(sample)
+
+
 def test_a_run_with_few_events_is_called_one() -> None:
     machine = MACHINE | {"command": ["python", "-m", "bench.spark", "--scale", "0.02"]}
     told = tables.machine(_sample(spark={"machine": machine, "figures": []}))

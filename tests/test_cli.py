@@ -187,6 +187,13 @@ def test_check_takes_the_language_of_a_file_with_another_ending(tmp_path: Path) 
     assert run("check", "hot.txt", "--language", "tesla", cwd=tmp_path).returncode == 0
 
 
+def test_a_file_that_ends_in_the_name_of_a_language_is_told_the_ending(tmp_path: Path) -> None:
+    (tmp_path / "door.core").write_text("define X as [a: A]")
+    done = run("check", "door.core", cwd=tmp_path)
+    assert done.returncode == 1
+    assert "hint: call it door.ce, or name the language" in done.stderr
+
+
 def test_check_uses_a_schema(tmp_path: Path) -> None:
     (tmp_path / "hot.tesla").write_text(RULE)
     (tmp_path / "good.schema").write_text("Temp(area: string, value: double)")

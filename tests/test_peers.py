@@ -7,6 +7,7 @@ import shutil
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -191,16 +192,47 @@ def test_losses_are_in_the_table() -> None:
     assert said.count("loss: users/logins, esper") == 3
 
 
-def test_json_tells_machine_versions_and_command() -> None:
+def test_results_tell_machine_versions_and_command() -> None:
     contest = named("trex/R5/50%")
-    text = table.as_json(
+    found = table.record(
         [contest], [Result(contest.name, "esper", 1, {}, "no answer")], ["--only", "R5"]
     )
-    found = json.loads(text)
     assert found["machine"]["command"][-2:] == ["--only", "R5"]
     assert {"time", "processor", "cores", "heap", "cepheid"} <= set(found["machine"])
     assert not found["results"][0]["right"]
     assert found["reasons"][0]["engine"] == "flink"
+
+
+def held(time: str, **rates: float) -> dict[str, Any]:
+    results = [{"contest": name, "engine": "esper", "rate": rate} for name, rate in rates.items()]
+    reasons = [{"contest": name, "engine": "flink", "why": time} for name in rates]
+    return {"machine": {"time": time}, "results": results, "reasons": reasons}
+
+
+def test_contests_that_are_held_again_take_the_place_of_their_former_results() -> None:
+    once = table.merged(held("one", a=1.0, b=2.0, c=3.0), held("two", b=20.0))
+    assert [(r["contest"], r["rate"]) for r in once["results"]] == [
+        ("a", 1.0),
+        ("b", 20.0),
+        ("c", 3.0),
+    ]
+    assert [one["why"] for one in once["reasons"]] == ["one", "one", "two"]
+    assert once["machine"] == {"time": "one"}
+    assert once["again"] == [{"time": "two", "contests": ["b"]}]
+
+
+def test_of_contests_that_were_held_again_and_again_the_last_time_counts() -> None:
+    once = table.merged(held("one", a=1.0, b=2.0), held("two", a=10.0, b=20.0))
+    twice = table.merged(once, held("three", b=200.0, d=4.0))
+    assert [(r["contest"], r["rate"]) for r in twice["results"]] == [
+        ("a", 10.0),
+        ("b", 200.0),
+        ("d", 4.0),
+    ]
+    assert twice["again"] == [
+        {"time": "two", "contests": ["a"]},
+        {"time": "three", "contests": ["b", "d"]},
+    ]
 
 
 def test_names_that_do_not_exist_are_refused(capsys: pytest.CaptureFixture[str]) -> None:

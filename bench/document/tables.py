@@ -59,11 +59,18 @@ def machine(results: Results) -> str:
         if not told:
             rows.append([TITLES[part], "not measured yet", "", "", f"`{COMMANDS[part]}`"])
             continue
-        command = " ".join(map(_quoted, told.get("command", ())))
-        cells = [_date(told), _place(told), _versions(results, part)]
-        rows.append([TITLES[part], *cells, f"`{command}`" if command else "see below"])
+        rows.append(_measured(TITLES[part], told, results.files[part].get("results", ())))
+    for told in results.again:
+        held = [result for result in results.contests if result["contest"] in told["contests"]]
+        rows.append(_measured(", ".join(f"`{name}`" for name in told["contests"]), told, held))
     found = table(("part", "measured", "machine", "versions", "command"), rows)
     return "\n\n".join([found, *_notes(results), *_reduced(results)])
+
+
+def _measured(title: str, told: Record, found: Sequence[Record]) -> list[str]:
+    command = " ".join(map(_quoted, told.get("command", ())))
+    cells = [_date(told), _place(told), _versions(told, found)]
+    return [title, *cells, f"`{command}`" if command else "see below"]
 
 
 def _date(told: Record) -> str:
@@ -81,20 +88,20 @@ def _place(told: Record) -> str:
 
 def _notes(results: Results) -> list[str]:
     """What has to be said about where figures come from."""
-    told = [(part, file["machine"].get("note")) for part, file in results.files.items()]
-    return [f"**{TITLES[part]}**: {note}" for part, note in told if note]
+    told = [(TITLES[part], file["machine"].get("note")) for part, file in results.files.items()]
+    told += [(", ".join(again["contests"]), again.get("note")) for again in results.again]
+    return [f"**{title}**: {note}" for title, note in told if note]
 
 
 def _quoted(word: str) -> str:
     return f'"{word}"' if any(sign in word for sign in " *%") else word
 
 
-def _versions(results: Results, part: str) -> str:
-    told = results.files[part]["machine"]
+def _versions(told: Record, found: Sequence[Record]) -> str:
     names = {"cepheid": "Cepheid", "python": "Python", "numba": "numba", "numpy": "numpy"}
     names |= {"pyarrow": "pyarrow"}
     own = [f"{title} {told[name]}" for name, title in names.items() if name in told]
-    others = [r["version"] for r in results.files[part].get("results", ()) if r.get("version")]
+    others = [result["version"] for result in found if result.get("version")]
     return ", ".join(dict.fromkeys([*own, *(v for v in others if not v.startswith("Cepheid"))]))
 
 

@@ -1,6 +1,7 @@
 """`python -m bench.peers`: the same events through every engine; answers first, then figures.
 
 python -m bench.peers [--only PATTERN] [--engines NAME …] [--scale F] [--repeat N] [--json FILE]
+python -m bench.peers --only PATTERN --again --json bench/results/peers.json
 
 It ends with 1 if an engine gives no answer, or another answer than Cepheid without a reason that is
 written down with the contest.
@@ -9,6 +10,7 @@ written down with the contest.
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -105,6 +107,7 @@ def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
     add("--budget", type=float, default=3.0, help="seconds that a run may take (%(default)s)")
     add("--cpu", action="store_true", help="computing time, on a machine that others use too")
     add("--json", type=Path, default=OUT, help="where the results are written (bench/out)")
+    add("--again", action="store_true", help="of the results in the file, keep the other contests")
     add("--list", action="store_true", help="say what there is, and run nothing")
     return parser.parse_args(arguments)
 
@@ -134,12 +137,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(error, file=sys.stderr)
         return 2
     given.json.parent.mkdir(parents=True, exist_ok=True)
+    before = json.loads(given.json.read_text("utf-8")) if given.again else None
     results: list[Result] = []
-    for number, found in enumerate(_held(picked, options), 1):
-        results += found
+    for number, held in enumerate(_held(picked, options), 1):
+        results += held
         # After each of them, as all of them take long.
-        text = table.as_json(picked[:number], results, sys.argv[1:])
-        given.json.write_text(f"{text}\n", "utf-8")
+        found = table.record(picked[:number], results, sys.argv[1:])
+        found = found if before is None else table.merged(before, found)
+        given.json.write_text(f"{json.dumps(found, indent=1)}\n", "utf-8")
     print(table.markdown(picked, results))
     return 1 if any(result.wrong for result in results) else 0
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import platform
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
 from os import sched_getaffinity
+from typing import Any
 
 from bench.peers.contest import Contest
 from bench.peers.engines import CEPHEID, HEAP, OWN, SPARK
@@ -124,7 +124,9 @@ def _remarks(
     return ["", *(f"- {line}" for line in said)] if said else []
 
 
-def as_json(picked: Sequence[Contest], results: Sequence[Result], command: Sequence[str]) -> str:
+def record(
+    picked: Sequence[Contest], results: Sequence[Result], command: Sequence[str]
+) -> dict[str, Any]:
     """All results with the machine, the versions and the command that they come from."""
     machine = {
         "time": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -156,4 +158,27 @@ def as_json(picked: Sequence[Contest], results: Sequence[Result], command: Seque
         for contest in picked
         for name, why in (*contest.cannot.items(), *contest.differs.items())
     ]
-    return json.dumps({"machine": machine, "results": listed, "reasons": reasons}, indent=1)
+    return {"machine": machine, "results": listed, "reasons": reasons}
+
+
+def merged(before: Mapping[str, Any], found: Mapping[str, Any]) -> dict[str, Any]:
+    """Results with some contests that were held again, and where and when these were."""
+    names = list(dict.fromkeys(result["contest"] for result in found["results"]))
+    order = dict.fromkeys(result["contest"] for result in (*before["results"], *found["results"]))
+    by_contest: dict[str, list[Any]] = {name: [] for name in order}
+    for result in (*(r for r in before["results"] if r["contest"] not in names), *found["results"]):
+        by_contest[result["contest"]].append(result)
+    former = [
+        {**told, "contests": left}
+        for told in before.get("again", ())
+        if (left := [name for name in told["contests"] if name not in names])
+    ]
+    return {
+        **before,
+        "results": [result for held in by_contest.values() for result in held],
+        "reasons": [
+            *(one for one in before["reasons"] if one["contest"] not in names),
+            *found["reasons"],
+        ],
+        "again": [*former, {**found["machine"], "contests": names}],
+    }

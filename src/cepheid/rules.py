@@ -570,13 +570,16 @@ def _language_of(path: Path) -> Language:
         if path.suffix == language.ending:
             return language
     endings = ", ".join(language.ending for language in LANGUAGES.values())
+    meant = LANGUAGES.get(path.suffix.removeprefix("."))
+    change = f"call it {path.stem}{meant.ending}" if meant else "rename the file"
+    name = meant.name if meant else "tesla"
     raise RuleError(
         [
             Problem(
                 "UNKNOWN_LANGUAGE",
                 f"the language of {path} must follow from its ending, one of {endings}",
-                hint="rename the file, or name the language: "
-                'load(Path("…"), language="tesla"), or --language tesla in a terminal',
+                hint=f"{change}, or name the language: "
+                f'load(Path("…"), language="{name}"), or --language {name} in a terminal',
             )
         ]
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import fields
-from typing import TypeVar
+from typing import Any, TypeVar, get_args, get_type_hints
 
 from cepheid.algebra.expressions import (
     Aggregate,
@@ -22,17 +22,30 @@ from cepheid.algebra.rules import Rule
 N = TypeVar("N", bound=Node)
 
 
-_FIELDS: dict[type, tuple[str, ...]] = {}
 _NESTED = (Node, tuple)
 
 
-def _field_names(node: Node) -> tuple[str, ...]:
-    """The fields of a node, last first, as a stack wants them."""
-    names = _FIELDS.get(type(node))
-    if names is None:
-        names = tuple(item.name for item in reversed(fields(node)) if item.name != "span")
-        _FIELDS[type(node)] = names
-    return names
+_WAYS_DOWN: dict[type, tuple[str, ...]] = {}
+
+
+def _field_names(node: Node) -> list[str]:
+    return [item.name for item in fields(node) if item.name != "span"]
+
+
+def _ways_down(node: Node) -> tuple[str, ...]:
+    """The fields of a node in which others may be, last first, as a stack wants them."""
+    found = _WAYS_DOWN.get(type(node))
+    if found is None:
+        hints = get_type_hints(type(node))
+        found = tuple(name for name in reversed(_field_names(node)) if _holds_nodes(hints[name]))
+        _WAYS_DOWN[type(node)] = found
+    return found
+
+
+def _holds_nodes(hint: Any) -> bool:  # noqa: ANN401 (a type hint is any object)
+    if isinstance(hint, type) and issubclass(hint, Node):
+        return True
+    return any(map(_holds_nodes, get_args(hint)))
 
 
 def walk(node: Node | None, *, into_predicates: bool = True) -> Iterator[Node]:
@@ -45,7 +58,7 @@ def walk(node: Node | None, *, into_predicates: bool = True) -> Iterator[Node]:
             continue
         yield current
         if into_predicates or not isinstance(current, EventPredicate | Collected):
-            for name in _field_names(current):
+            for name in _ways_down(current):
                 value = getattr(current, name)
                 if isinstance(value, _NESTED):
                     stack.append(value)
@@ -106,7 +119,7 @@ def difference(one: Node, other: Node) -> str:
     """
     if type(one) is not type(other):
         return type(one).__name__.lower()
-    for name in reversed(_field_names(one)):
+    for name in _field_names(one):
         mine, theirs = getattr(one, name), getattr(other, name)
         if mine == theirs:
             continue

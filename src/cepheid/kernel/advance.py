@@ -16,21 +16,10 @@ from cepheid.kernel.branches import (
     relink,
     seen_key,
 )
-from cepheid.kernel.chains import (
-    NONE,
-    begin_gathering,
-    chained,
-    extended,
-    gather,
-    hold,
-    latest,
-    mixed,
-    plain,
-    release,
-)
+from cepheid.kernel.chains import NONE, chained, extended, hold, latest, mixed, plain, release
 from cepheid.kernel.compiled import compiled, inlined
+from cepheid.kernel.deciding import decide, is_too_long
 from cepheid.kernel.detector_slots import (
-    ALWAYS,
     AT_KEY,
     AT_START,
     AT_STATE,
@@ -53,18 +42,8 @@ from cepheid.kernel.detector_slots import (
     CASE,
     CASE_COLUMN,
     CASE_LIST,
-    CASE_OPTIONS,
-    CASE_OPTIONS_END,
-    CASE_REACH,
-    CASE_REST,
     CASE_TYPE,
     CASE_WIDTH,
-    DETECTOR,
-    DETECTOR_MISSING,
-    DETECTOR_POSITIONS,
-    DETECTOR_SLACK,
-    DETECTOR_WIDTH,
-    DETECTOR_WITHIN,
     ENTRY,
     ENTRY_MORE,
     ENTRY_PLACE,
@@ -74,36 +53,25 @@ from cepheid.kernel.detector_slots import (
     KEY_HEAD,
     KEY_WIDTH,
     MACHINE,
-    MACHINE_DETECTOR,
     MACHINE_LISTS_AT,
     MACHINE_ORDERED,
     MACHINE_POSITIONS,
     MACHINE_REGISTERS,
     MACHINE_REGISTERS_AT,
+    MACHINE_RUNGS,
     MACHINE_SIDE,
     MACHINE_SPLITS,
     MACHINE_WIDTH,
-    OPTION,
-    OPTION_PROGRAM,
-    OPTION_REACH,
-    OPTION_STRONG,
-    OPTION_TARGET,
-    OPTION_TESTS,
-    OPTION_TESTS_END,
-    OPTION_WIDTH,
     ORDER_ENDS,
     PAIR_LEFT,
     PAIR_RIGHT,
     PAIR_USER,
     PASSING,
-    REACH_ALL,
-    REACH_OWN,
     REGISTER,
     SET_FIXED,
     SET_TIME,
     SET_TIMER,
     SET_WIDTH,
-    STAMP,
     STATE,
     STATE_AWAITS,
     STATE_CASES,
@@ -115,44 +83,34 @@ from cepheid.kernel.detector_slots import (
     STATE_REGISTER,
     STATE_SETS,
     STATE_SETS_END,
-    STATE_STRONG,
     STATE_WIDTH,
     TAKEN,
-    TEST,
-    TEST_COLUMN,
-    TEST_OTHER,
-    TEST_REGISTER,
-    TEST_RELATION,
-    TEST_WIDTH,
     TIMER,
     TIMER_SET,
-    TRUTH,
     TWIN,
     WAS_TOLD,
     WAY,
     WAY_LIST,
     WAY_WIDTH,
 )
+from cepheid.kernel.ladders import climb, step_on
 from cepheid.kernel.memory import append, ints, set_size, size, tags
-from cepheid.kernel.programs import FRAME_ROW, holds
 from cepheid.kernel.sides import add_match
 from cepheid.kernel.store import (
     FIRED,
     NEVER,
     NOW,
-    RANKS,
     ROW_CELLS,
     ROW_END,
     ROW_START,
     ROW_TAGS,
     WIDTH,
-    compare_rows,
     scalar,
 )
-from cepheid.kernel.telling import frame_of_gathered, name_of, tell
+from cepheid.kernel.telling import name_of, tell
 from cepheid.kernel.timers import add_timer, drop_timer, is_awaited, wait_for_timers
 from cepheid.kernel.told import hash_of, is_fresh, remember_fresh
-from cepheid.kernel.values import MISSING, as_float, related
+from cepheid.kernel.values import MISSING
 
 # --- doors -------------------------------------------------------------------
 
@@ -163,8 +121,12 @@ def visit(m: int, entry: int, row: int, type_: int) -> None:
     entries, line = ints(m, ENTRY), ENTRY_WIDTH * entry
     kind, place, more = entries[line], entries[line + ENTRY_PLACE], entries[line + ENTRY_MORE]
     if kind == AT_START:
-        if _decide(m, place, plain(NONE), more, row):
-            follow(m, place, plain(NONE), row, plain(NONE), plain(0))
+        if decide(m, place, plain(NONE), more, row):
+            if ints(m, MACHINE)[MACHINE_WIDTH * place + MACHINE_RUNGS]:
+                if size(m, TAKEN) > 0:
+                    step_on(m, place, ints(m, TAKEN)[0], row)
+            else:
+                follow(m, place, plain(NONE), row, plain(NONE), plain(0))
         return
     case, number = more, 0
     if kind == AT_STATE:
@@ -179,7 +141,11 @@ def visit(m: int, entry: int, row: int, type_: int) -> None:
         if kind != AT_STATE:
             column = more if kind == AT_KEY else NONE
             case = _case_of(m, ints(m, BRANCH)[at + BRANCH_STATE], type_, number, column)
-        if case >= 0 and _decide(m, machine, at, case, row):
+        if case < 0:
+            pass
+        elif ints(m, MACHINE)[MACHINE_WIDTH * machine + MACHINE_RUNGS]:
+            climb(m, machine, at, case, row)
+        elif decide(m, machine, at, case, row):
             follow(m, machine, at, row, plain(NONE), plain(0))
         at = following
 
@@ -210,145 +176,6 @@ def _case_of(m: int, state: int, type_: int, number: int, column: int) -> int:
             fits = cases[line + CASE_LIST] == number and cases[line + CASE_COLUMN] == column
             return case if fits else NONE
     return NONE
-
-
-# --- deciding ----------------------------------------------------------------
-
-
-@compiled
-def _decide(m: int, machine: int, at: int, case: int, row: int) -> bool:
-    """Whether an event decides about a branch (or, with -1, a start): it follows the last one, and
-    lies in the domain of the state. `TAKEN` are the transitions that it takes then.
-    """
-    strong = True
-    set_size(m, TAKEN, 0)
-    if at >= 0:
-        records = ints(m, BRANCH)
-        if is_doomed(m, machine, at, scalar(m, NOW)):
-            return True
-        strong = records[at + BRANCH_LAST_END] < ints(m, ROW_START)[row]
-        if not strong:
-            state = STATE_WIDTH * records[at + BRANCH_STATE]
-            if ints(m, STATE)[state + STATE_STRONG] or not _follows(m, at, row):
-                return False
-    cases, options = ints(m, CASE), ints(m, OPTION)
-    line = CASE_WIDTH * case
-    accepted, framed = False, REACH_OWN
-    for option in range(cases[line + CASE_OPTIONS], cases[line + CASE_OPTIONS_END]):
-        place = OPTION_WIDTH * option
-        program, reach = options[place + OPTION_PROGRAM], options[place + OPTION_REACH]
-        if options[place + OPTION_TESTS] < options[place + OPTION_TESTS_END]:
-            if not _passes(m, machine, at, place, row):
-                continue
-        elif program != ALWAYS:
-            if reach > framed:
-                _set_frame(m, machine, at, reach)
-                framed = reach
-            if not _is_true(m, machine, program, reach, row):
-                continue
-        accepted = True
-        if strong or not options[place + OPTION_STRONG]:
-            append(m, TAKEN, options[place + OPTION_TARGET])
-    rest, reach = cases[line + CASE_REST], cases[line + CASE_REACH]
-    if accepted or rest < 0:
-        return accepted or rest == ALWAYS
-    if reach > framed:
-        _set_frame(m, machine, at, reach)
-    return _is_true(m, machine, rest, reach, row)
-
-
-@compiled
-def _passes(m: int, machine: int, at: int, option: int, row: int) -> bool:
-    """Whether an event passes the tests of a transition, given the branch that would take it."""
-    line = MACHINE_WIDTH * machine
-    detector = DETECTOR_WIDTH * ints(m, MACHINE)[line + MACHINE_DETECTOR]
-    registers = at + ints(m, MACHINE)[line + MACHINE_REGISTERS_AT]
-    options, tests, records = ints(m, OPTION), ints(m, TEST), ints(m, BRANCH)
-    cell_tags, cells, width = tags(m, ROW_TAGS), ints(m, ROW_CELLS), scalar(m, WIDTH)
-    begin, end = options[option + OPTION_TESTS], options[option + OPTION_TESTS_END]
-    for test in range(TEST_WIDTH * begin, TEST_WIDTH * end, TEST_WIDTH):
-        bound = records[registers + tests[test + TEST_REGISTER]]
-        one = row * width + tests[test + TEST_COLUMN]
-        other = bound * width + tests[test + TEST_OTHER]
-        if bound < 0 or cell_tags[one] == MISSING or cell_tags[other] == MISSING:
-            if not ints(m, DETECTOR)[detector + DETECTOR_MISSING]:
-                return False
-        elif not related(
-            tests[test + TEST_RELATION],
-            int(cell_tags[one]),
-            cells[one],
-            as_float(cells[one]),
-            int(cell_tags[other]),
-            cells[other],
-            as_float(cells[other]),
-            ints(m, RANKS),
-        ):
-            return False
-    return True
-
-
-@inlined
-def _follows(m: int, at: int, row: int) -> bool:
-    """Whether an event follows the last one of a branch in the total order."""
-    records = ints(m, BRANCH)
-    end, last_end = ints(m, ROW_END)[row], records[at + BRANCH_LAST_END]
-    if end != last_end:
-        return bool(end > last_end)
-    last = records[at + BRANCH_LAST]
-    if last == TIMER:
-        # A timer is a point that comes before all else of its instant that is known later.
-        return bool(ints(m, ROW_START)[row] == end)
-    return compare_rows(m, last, row) < 0
-
-
-@inlined
-def is_doomed(m: int, machine: int, at: int, now: int) -> bool:
-    """Whether a branch is too old to be within the rule's time any more.
-
-    What comes from now on ends now or later, but for composite events that are told late. Only
-    timers, which have no end in the match, can still complete what is old.
-    """
-    detector = DETECTOR_WIDTH * ints(m, MACHINE)[MACHINE_WIDTH * machine + MACHINE_DETECTOR]
-    detectors, records = ints(m, DETECTOR), ints(m, BRANCH)
-    within = detectors[detector + DETECTOR_WITHIN]
-    if within < 0:
-        return False
-    lasts = within + detectors[detector + DETECTOR_SLACK]
-    return bool(now - records[at + BRANCH_START] > lasts and records[at + BRANCH_HEAP] < 0)
-
-
-@compiled
-def _is_true(m: int, machine: int, program: int, reach: int, row: int) -> bool:
-    """Whether a condition holds; one that speaks of the event alone is computed once for it."""
-    detector = DETECTOR_WIDTH * ints(m, MACHINE)[MACHINE_WIDTH * machine + MACHINE_DETECTOR]
-    missing = ints(m, DETECTOR)[detector + DETECTOR_MISSING] != 0
-    place, known = 2 * program + (1 if missing else 0), 2 * ints(m, PASSING)[STAMP]
-    if reach == REACH_OWN and ints(m, TRUTH)[place] >= known:
-        return bool(ints(m, TRUTH)[place] & 1)
-    truth = holds(m, program, row, missing)
-    if reach == REACH_OWN:
-        ints(m, TRUTH)[place] = known + (1 if truth else 0)
-    return truth
-
-
-@compiled
-def _set_frame(m: int, machine: int, at: int, reach: int) -> None:
-    """Let programs speak of the events of a branch: the latest ones, or all."""
-    line = MACHINE_WIDTH * machine
-    machines, frame = ints(m, MACHINE), ints(m, FRAME_ROW)
-    if reach == REACH_ALL:
-        detector = machines[line + MACHINE_DETECTOR]
-        count = ints(m, DETECTOR)[DETECTOR_WIDTH * detector + DETECTOR_POSITIONS]
-        begin_gathering(m)
-        if at >= 0:
-            gather(m, ints(m, BRANCH)[at + BRANCH_NODE])
-        frame_of_gathered(m, count, True)
-        return
-    positions = machines[line + MACHINE_POSITIONS]
-    registers = at + machines[line + MACHINE_REGISTERS_AT]
-    for number in range(machines[line + MACHINE_REGISTERS]):
-        position = ints(m, REGISTER)[positions + number]
-        frame[position] = ints(m, BRANCH)[registers + number] if at >= 0 else NONE
 
 
 # --- moving ------------------------------------------------------------------
@@ -442,14 +269,6 @@ def follow(m: int, machine: int, at: int, row: int, timer: int, time: int) -> No
         release(m, node)
     if at >= 0 and not survives:
         free_branch(m, at)
-
-
-@inlined
-def is_too_long(m: int, machine: int, start: int, end: int) -> bool:
-    """Whether a match with such an interval is good for nothing."""
-    detector = DETECTOR_WIDTH * ints(m, MACHINE)[MACHINE_WIDTH * machine + MACHINE_DETECTOR]
-    within = ints(m, DETECTOR)[detector + DETECTOR_WITHIN]
-    return bool(0 <= within < end - start)
 
 
 @inlined

@@ -75,6 +75,9 @@ class CollectionPlans:
         rows, firsts = held_by_parts(memory.m, self._places[number], now)
         return int(rows.sum()), len(firsts)
 
+    def begun(self, _: Memory) -> None:
+        """An event begins one partition at most."""
+
     def drop(self, memory: Memory, number: int, now: int, stored: int, partial: int) -> None:
         """Give up the oldest events of a rule, and the partitions that began first."""
         place = self._places[number]

@@ -13,14 +13,17 @@ from dataclasses import dataclass, field
 from cepheid.algebra import (
     And,
     Attribute,
+    Collected,
     Comparison,
     Expression,
+    Item,
     Literal,
     Not,
     Or,
     Relation,
     conjunction,
     conjuncts,
+    find,
 )
 from cepheid.events import Value
 
@@ -128,6 +131,11 @@ def compared(condition: Condition) -> list[tuple[str, Relation, str, str]] | Non
             return None
         found.append((left.name, relation, right.label, right.name))
     return found
+
+
+def speaks_of_all(expression: Expression) -> bool:
+    """Whether an expression speaks of all events under a label."""
+    return any(find(expression, Collected)) or any(find(expression, Item))
 
 
 def _sides(part: Expression) -> list[tuple[Attribute, Expression]]:

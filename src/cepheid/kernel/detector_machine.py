@@ -83,13 +83,17 @@ class Group:
 
     def gate(self) -> None:
         """Choose a constant that all filters ask for."""
-        filters = [found for case in self.cases for found in case.filters]
-        for part in common(filters):
+        part = gate_of(self.cases)
+        if part is not None:
             self.constant = constant_in(part)
-            if self.constant is not None:
-                for case in self.cases:
-                    case.given(part)
-                return
+            for case in self.cases:
+                case.given(part)
+
+
+def gate_of(cases: Iterable[Case]) -> Test | None:
+    """A condition with a constant that all filters of some cases have, if there is one."""
+    filters = [found for case in cases for found in case.filters]
+    return next((part for part in common(filters) if constant_in(part) is not None), None)
 
 
 @dataclass
@@ -97,7 +101,8 @@ class Machine:
     """The machine of an expression; `base` is the number of its start among all states.
 
     A machine that is `ordered` keeps its branches in the order in which the oracle looks at them.
-    A `side` is one of a parallel expression.
+    A `side` is one of a parallel expression. The branches of a `ladder` have their latest events
+    in place of registers.
     """
 
     number: int
@@ -108,6 +113,7 @@ class Machine:
     side: bool
     cases: dict[tuple[int, int], Case] = field(default_factory=dict)
     ways: dict[tuple[str, str], int] = field(default_factory=dict)
+    ladder: bool = False
 
     def __post_init__(self) -> None:
         self.timers = {name: number for number, name in enumerate(self.automaton.timers)}
@@ -121,6 +127,19 @@ class Machine:
     # --- the layout of a branch ----------------------------------------------
 
     @property
+    def labels(self) -> list[str | None]:
+        """What a branch has registers for; a ladder has one for each event but the last."""
+        if not self.ladder:
+            return list(self.registers)
+        return [atom.label for atom in self.automaton.atoms[1:-1] if isinstance(atom, Atom)]
+
+    def register(self, label: str, state: int) -> int:
+        """Where in the registers of a branch the event under a label is, in a state."""
+        if not self.ladder:
+            return self.registers[label]
+        return state - 1 - self.labels.index(label)
+
+    @property
     def registers_at(self) -> int:
         """Where in a branch its registers begin."""
         return BRANCH_TIMER + 2 * len(self.timers)
@@ -128,12 +147,17 @@ class Machine:
     @property
     def lists_at(self) -> int:
         """Where in a branch the links of its lists begin."""
-        return self.registers_at + len(self.registers)
+        return self.registers_at + len(self.labels)
 
     @property
     def size(self) -> int:
         """How long a branch is."""
         return self.lists_at + 2 * (1 + len(self.ways))
+
+    @property
+    def least(self) -> int:
+        """How much of a branch a partial match takes at least; a ladder is several of them."""
+        return self.size // len(self.labels) if self.ladder else self.size
 
     # --- cases ---------------------------------------------------------------
 
@@ -239,7 +263,9 @@ class Machine:
             return AT_START, None
         if self.ordered:
             return IN_ORDER, None
-        return (AT_STATE, case.state) if case.key is None else (AT_KEY, case.key)
+        if case.key is not None:
+            return AT_KEY, case.key
+        return AT_STATE, START + 1 if self.ladder else case.state
 
 
 def _takes(atom: Atom | Parallel | None, timer: str) -> bool:

@@ -14,23 +14,22 @@ from cepheid.algebra import (
     Collected,
     Detector,
     EventPredicate,
-    Expression,
     Item,
     Node,
     Parallel,
     Rule,
     Timing,
-    find,
     labels_of,
     walk,
 )
 from cepheid.events import Value
 from cepheid.kernel import detector_slots as slots
-from cepheid.kernel.conditions import Condition, compared
+from cepheid.kernel.conditions import Condition, compared, speaks_of_all
 from cepheid.kernel.detector_automaton import START, Automaton
 from cepheid.kernel.detector_machine import Case, Group, Machine
 from cepheid.kernel.detector_shedding import held_by, shed
 from cepheid.kernel.detectors import fill_gates
+from cepheid.kernel.ladder_shape import is_ladder
 from cepheid.kernel.lateness import inputs_in, own_lateness
 from cepheid.kernel.memory import Memory
 from cepheid.kernel.programs import RELATIONS
@@ -88,6 +87,9 @@ class DetectorPlans:
 
     def __init__(self, registry: Registry) -> None:
         self.registry = registry
+        self.ladders = True
+        """Whether branches may be ladders; those of older states never are."""
+        self._least = slots.BRANCH_TIMER
         self._plans: dict[int, Plan] = {}
         self._machines: list[Machine] = []
         self._machine_doors: list[dict[int, list[Entry]]] = []
@@ -97,6 +99,7 @@ class DetectorPlans:
         self._cases: list[tuple[int, ...]] = []
         self._options: list[tuple[int, ...]] = []
         self._tests: list[tuple[int, ...]] = []
+        self._asked: dict[tuple[object, ...], tuple[int, int]] = {}
         self._awaits: list[tuple[int, int]] = []
         self._await_targets: list[int] = []
         self._sets: list[tuple[int, ...]] = []
@@ -144,6 +147,11 @@ class DetectorPlans:
         events, begun = held_by(memory.m, self._plans[number].index, now)
         return events, begun
 
+    def begun(self, memory: Memory) -> int:
+        """How many partial matches there may be at most, and matches of sides that wait."""
+        matches = memory.count(slots.SIDE_MATCH) // slots.MATCH_WIDTH
+        return memory.count(slots.BRANCH) // self._least + matches
+
     def drop(self, memory: Memory, number: int, now: int, stored: int, partial: int) -> None:
         """Give up so many events of a rule, and so much of what was begun: the oldest."""
         shed(memory.m, self._plans[number].index, now, stored, partial)
@@ -162,7 +170,7 @@ class DetectorPlans:
             int(rule.missing),
             len(plan.positions),
             int(bool(spoken)),
-            int(any(map(_takes_all, spoken))),
+            int(any(map(speaks_of_all, spoken))),
             int(plan.timed),
             1,
             steps,
@@ -204,8 +212,9 @@ class DetectorPlans:
         machine.find_cases(lambda predicate: self._codes(plan, predicate))
         if not (plan.ordered or plan.rule.missing):
             machine.choose_keys()
-        groups = machine.groups()
         whole = len(plan.machines) == 1
+        machine.ladder = self.ladders and whole and not plan.rule.missing and is_ladder(machine)
+        groups = machine.groups()
         if whole and not plan.rule.missing:
             for group in groups:
                 group.gate()
@@ -216,14 +225,15 @@ class DetectorPlans:
             self._write_entry(plan, machine, group, whole=whole)
 
     def _write_layout(self, plan: Plan, machine: Machine) -> None:
+        self._least = min(self._least, machine.least)
         first_way, columns = len(self._ways), self.registry.encoder.columns
         for (label, attribute), number in machine.ways.items():
-            register, column = machine.registers[label], columns.code(attribute)
+            register, column = machine.register(label, START + 1), columns.code(attribute)
             self._ways.append((machine.number, number, register, column))
         self._lines[machine.number] = (
             machine.detector,
             machine.size,
-            len(machine.registers),
+            len(machine.labels),
             machine.registers_at,
             1 + len(machine.ways),
             machine.lists_at,
@@ -232,8 +242,10 @@ class DetectorPlans:
             int(machine.ordered),
             machine.number if machine.side else _NONE,
             int(machine.splits),
+            len(machine.automaton.atoms) - 1 if machine.ladder else 0,
         )
-        self._registers += [plan.positions[label] for label in machine.registers]
+        positions = [_NONE if label is None else plan.positions[label] for label in machine.labels]
+        self._registers += positions
 
     def _codes(self, plan: Plan, predicate: EventPredicate) -> tuple[int, ...]:
         """The codes of the types that a predicate means, with the names of their events."""
@@ -253,7 +265,7 @@ class DetectorPlans:
         atom, transitions = automaton.atoms[state], automaton.transitions[state]
         label = atom.label if isinstance(atom, Atom) else None
         cases, sets = len(self._cases), len(self._sets)
-        for case in machine.cases.values():
+        for case in sorted(machine.cases.values(), key=lambda case: case.type):
             if case.state == state:
                 self._write_case(plan, machine, case)
         for name, timing in automaton.sets[state].items():
@@ -292,11 +304,9 @@ class DetectorPlans:
         begin = len(self._options)
         for target, strong, condition in case.options:
             program, reach = self._condition(plan, condition)
-            tests = len(self._tests)
-            if case.state != START:
-                self._write_tests(machine, condition)
-            what = (program, reach, tests, len(self._tests))
-            self._options.append((machine.base + target, int(strong), *what))
+            tests = (0, 0) if case.state == START else self._tests_of(machine, case, condition)
+            what = (machine.base + target, int(strong), program, reach, *tests)
+            self._options.append(what)
         rest, reach = slots.NOTHING, slots.REACH_OWN
         if case.rest and case.state != START:
             rest, reach = self._condition(plan, Condition(tuple(case.rest)))
@@ -307,12 +317,22 @@ class DetectorPlans:
         case.number = len(self._cases)
         self._cases.append((case.type, list_, column, rest, reach, begin, len(self._options)))
 
-    def _write_tests(self, machine: Machine, condition: Condition) -> None:
-        """The tests that say the same as a condition, if all of it can be said by them."""
-        columns, found = self.registry.encoder.columns, compared(condition)
-        for column, relation, label, other in found or ():
-            codes = (columns.code(column), machine.registers[label], columns.code(other))
-            self._tests.append((RELATIONS[relation], *codes))
+    def _tests_of(self, machine: Machine, case: Case, condition: Condition) -> tuple[int, int]:
+        """Where the tests are that say the same as a condition, if all of it can be said by them.
+
+        Those of a ladder that ask the same stand once, so that they are asked once.
+        """
+        columns, tests = self.registry.encoder.columns, list[tuple[int, ...]]()
+        for column, relation, label, other in compared(condition) or ():
+            register = machine.register(label, case.state)
+            codes = (columns.code(column), register, columns.code(other))
+            tests.append((RELATIONS[relation], *codes))
+        place = (len(self._tests), len(self._tests) + len(tests))
+        if machine.ladder:
+            place = self._asked.setdefault((machine.number, *tests), place)
+        if place[0] == len(self._tests):
+            self._tests += tests
+        return place
 
     def _condition(self, plan: Plan, condition: Condition) -> tuple[int, int]:
         """The program of a condition, and what it speaks of."""
@@ -321,7 +341,7 @@ class DetectorPlans:
             return slots.ALWAYS, slots.REACH_OWN
         program = self.registry.program(expression, plan.positions, truth=True)
         self._programs = max(self._programs, program + 1)
-        if _takes_all(expression):
+        if speaks_of_all(expression):
             return program, slots.REACH_ALL
         return program, slots.REACH_BOUND if labels_of(expression) else slots.REACH_OWN
 
@@ -331,7 +351,8 @@ class DetectorPlans:
         case = group.cases[0]
         entry = (group.kind, machine.number, case.number)
         if group.kind == slots.AT_STATE:
-            entry = (group.kind, machine.base + case.state, case.number)
+            state = START + 1 if machine.ladder else case.state
+            entry = (group.kind, machine.base + state, machine.cases[state, group.type].number)
         elif case.key is not None:
             way = self._lines[machine.number][slots.MACHINE_WAYS] - 1
             way += machine.ways[case.key.label, case.key.attribute]
@@ -516,8 +537,3 @@ def _as_key(value: Value) -> Value:
     if isinstance(value, float) and value.is_integer() and -(2.0**63) <= value < 2.0**63:
         return int(value)
     return value
-
-
-def _takes_all(expression: Expression) -> bool:
-    """Whether an expression speaks of all events under a label."""
-    return any(find(expression, Collected)) or any(find(expression, Item))

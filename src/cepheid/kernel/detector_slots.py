@@ -158,12 +158,13 @@ WAY_WIDTH = 4
     MACHINE_ORDERED,
     MACHINE_SIDE,
     MACHINE_SPLITS,
+    MACHINE_RUNGS,
     MACHINE_DOORS,
     MACHINE_DOORS_END,
-) = range(13)
-MACHINE_WIDTH = 13
+) = range(14)
+MACHINE_WIDTH = 14
 """`MACHINE_SPLITS`: one event may take several transitions. `MACHINE_SIDE` is -1 for a whole
-rule."""
+rule. `MACHINE_RUNGS`: its branches are ladders, and a match has so many events; else 0."""
 
 (
     DETECTOR_NUMBER,
@@ -219,6 +220,8 @@ PARALLEL_WIDTH = 6
 """A branch, by its place in the slot: its state (-1: free), its last event (or `TIMER`), what it is
 made of, the interval of that, its place in the heap (-1: none), how many timers run, and then the
 timers (number and time, in the order in which they were set), registers, and links of its lists."""
+BRANCH_RUNGS = BRANCH_HASH
+"""A ladder has here a bit for each of its rungs, and its latest events in place of registers."""
 TIMER = -2
 TWIN, WAS_TOLD, IS_DUE = 1, 2, 4
 """Flags: another branch may be made of the same events; what it is made of was told; fires now."""
@@ -259,8 +262,10 @@ COUNTER_COUNT = 5
     PAIRS_MADE,
     PAIRS_PARTS,
     KEY_SEEN,
-) = range(10)
-PASSING_COUNT = 10
+    EMPTY_LADDER,
+) = range(11)
+PASSING_COUNT = 11
 """Numbers of the event that is passing: its number, its row and how many nodes hold it; how many
 sums of it are remembered; the sides of the pair that is looked at; and how many rows, made events
-and parts there were before the pairs; and where its key was found among all."""
+and parts there were before the pairs; where its key was found among all; and a ladder on which it
+left nothing, or -1."""

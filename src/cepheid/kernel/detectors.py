@@ -7,10 +7,11 @@ each other, and `detector_plan` for the tables.
 
 from __future__ import annotations
 
-from cepheid.kernel.advance import follow, is_doomed, take_timer, visit
+from cepheid.kernel.advance import follow, take_timer, visit
 from cepheid.kernel.branches import free_branch, key_of, lists_at, rebuild_keys
 from cepheid.kernel.chains import NONE, mixed, plain, release
 from cepheid.kernel.compiled import compiled, inlined
+from cepheid.kernel.deciding import is_doomed
 from cepheid.kernel.detector_slots import (
     BRANCH,
     BRANCH_FLAGS,
@@ -33,6 +34,7 @@ from cepheid.kernel.detector_slots import (
     DOOR_GATES_END,
     DOOR_WIDTH,
     DUE_BRANCH,
+    EMPTY_LADDER,
     ENTRY,
     ENTRY_PLACE,
     ENTRY_WIDTH,
@@ -58,6 +60,7 @@ from cepheid.kernel.detector_slots import (
     MACHINE_DETECTOR,
     MACHINE_REGISTERS,
     MACHINE_REGISTERS_AT,
+    MACHINE_RUNGS,
     MACHINE_SIDE,
     MACHINE_SIZE,
     MACHINE_WIDTH,
@@ -84,6 +87,7 @@ from cepheid.kernel.detector_slots import (
     TYPE_DOOR,
     WHOLE_RULE,
 )
+from cepheid.kernel.ladders import clear_ladder, forget_unused, trim
 from cepheid.kernel.memory import append, ints, resize, set_size, size, tags
 from cepheid.kernel.parallel import take_turns
 from cepheid.kernel.sides import drop_match, sweep_side
@@ -120,6 +124,7 @@ def see_detectors(m: int, row: int) -> bool:
             else:
                 visit(m, entry, row, type_)
         if gate == doors[DOOR_GATES_END]:
+            clear_ladder(m)
             return bool(ints(m, PASSING)[SELF_COUNT] > 0)
         begin, end = _behind_gate(m, door, ints(m, GATE)[gate], row)
         gate += 1
@@ -131,7 +136,7 @@ def _begin(m: int, row: int) -> None:
     passing = ints(m, PASSING)
     passing[STAMP] += 1
     passing[SELF_ROW], passing[SELF_COUNT] = row, 0
-    passing[PAIR_LEFT], passing[FRESH_COUNT] = NONE, 0
+    passing[PAIR_LEFT], passing[FRESH_COUNT], passing[EMPTY_LADDER] = NONE, 0, NONE
 
 
 # --- gates -------------------------------------------------------------------
@@ -251,8 +256,20 @@ def mark_detectors(m: int, now: int) -> None:
         # The last event is among the nodes, unless it is a pair.
         if records[at + BRANCH_STATE] >= 0 and records[at + BRANCH_LAST] >= 0:
             keep(m, records[at + BRANCH_LAST])
+            _keep_ladder(m, at)
         at += _size_of(m, at)
     sweep_told(m)
+
+
+@inlined
+def _keep_ladder(m: int, at: int) -> None:
+    """Keep the rows of a branch that is a ladder."""
+    machine = ints(m, BRANCH)[at + BRANCH_MACHINE]
+    line = MACHINE_WIDTH * machine
+    if ints(m, MACHINE)[line + MACHINE_RUNGS]:
+        latest = at + ints(m, MACHINE)[line + MACHINE_REGISTERS_AT]
+        for place in range(latest, latest + forget_unused(m, machine, at)):
+            keep(m, ints(m, BRANCH)[place])
 
 
 @inlined
@@ -266,8 +283,12 @@ def _drop_branches(m: int, now: int) -> None:
     records, at = ints(m, BRANCH), 0
     while at < size(m, BRANCH):
         if records[at + BRANCH_STATE] >= 0:
-            removed = not _detector_of(m, at)[DETECTOR_ALIVE]
-            if removed or is_doomed(m, records[at + BRANCH_MACHINE], at, now):
+            removed, machine = not _detector_of(m, at)[DETECTOR_ALIVE], records[at + BRANCH_MACHINE]
+            if ints(m, MACHINE)[MACHINE_WIDTH * machine + MACHINE_RUNGS]:
+                doomed = not trim(m, machine, at, now)
+            else:
+                doomed = is_doomed(m, machine, at, now)
+            if removed or doomed:
                 release(m, records[at + BRANCH_NODE])
                 free_branch(m, at)
         at += _size_of(m, at)
@@ -333,7 +354,7 @@ def _pack_nodes(m: int) -> None:
             nodes[NODE_WIDTH * node + NODE_PARENT] = moved[parent]
     records, at = ints(m, BRANCH), 0
     while at < size(m, BRANCH):
-        if records[at + BRANCH_STATE] >= 0:
+        if records[at + BRANCH_STATE] >= 0 and records[at + BRANCH_NODE] >= 0:
             records[at + BRANCH_NODE] = moved[records[at + BRANCH_NODE]]
         at += _size_of(m, at)
     matches = ints(m, SIDE_MATCH)

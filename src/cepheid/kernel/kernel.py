@@ -25,7 +25,6 @@ from cepheid.kernel.lazy import mark_trees, move_trees
 from cepheid.kernel.limits import Limit
 from cepheid.kernel.matches import MATCH_FAMILY, OUTGOING
 from cepheid.kernel.memory import LARGE, Memory, spare
-from cepheid.kernel.plan import TreePlans
 from cepheid.kernel.ready import flags, make_ready
 from cepheid.kernel.registry import Registry
 from cepheid.kernel.run_plan import RunPlans
@@ -84,6 +83,7 @@ from cepheid.kernel.stream import (
     pass_time,
 )
 from cepheid.kernel.tables import PICK_HIGH, PICK_LOW, PICK_ROW
+from cepheid.kernel.tree_plan import TreePlans
 from cepheid.kernel.tree_tables import TREE_STATE
 from cepheid.kernel.values import Ints
 from cepheid.kernel.watch import Watch
@@ -177,11 +177,12 @@ class Kernel:
         self._memory = Memory()
         self._trees = TreePlans(self.registry)
         self._collections = CollectionPlans(self.registry)
+        self._detectors = DetectorPlans(self.registry)
         with self.encoder.texts.pinned():
             self._others: dict[type, RunPlans | CollectionPlans | DetectorPlans] = {
                 Run: RunPlans(self.registry),
                 Collection: self._collections,
-                Detector: DetectorPlans(self.registry),
+                Detector: self._detectors,
             }
         self._watch = Watch(self.registry, {Tree: self._trees, **self._others})
         self.limited = self._watch.limited
@@ -200,6 +201,15 @@ class Kernel:
         self._scalars = self._memory.view(SCALARS)
         self._strategies = flags(())
         self._room = np.empty(ROOM, np.int64)
+
+    @property
+    def ladders(self) -> bool:
+        """Whether rules that are deployed may keep their branches as ladders."""
+        return self._detectors.ladders
+
+    @ladders.setter
+    def ladders(self, allowed: bool) -> None:
+        self._detectors.ladders = allowed
 
     # --- rules ---------------------------------------------------------------
 

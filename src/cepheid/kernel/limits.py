@@ -31,6 +31,9 @@ class Keeper(Protocol):
     def held(self, memory: Memory, number: int, now: int) -> tuple[int, int]:
         """How many events a rule keeps, and how much that was begun and is not decided."""
 
+    def begun(self, memory: Memory) -> int | None:
+        """At most so much was begun by all rules; None where an event begins at most one."""
+
     def drop(self, memory: Memory, number: int, now: int, stored: int, partial: int) -> None:
         """Give up so many events of a rule, and so much of what was begun: the oldest."""
 

@@ -6,10 +6,11 @@ the total order; the row goes again unless a branch has the pair as its last eve
 
 from __future__ import annotations
 
-from cepheid.kernel.advance import follow, is_too_long, take_timer, visit
+from cepheid.kernel.advance import follow, take_timer, visit
 from cepheid.kernel.branches import lists_at
 from cepheid.kernel.chains import NONE, begin_gathering, chained, gather, plain
 from cepheid.kernel.compiled import compiled, inlined
+from cepheid.kernel.deciding import is_too_long
 from cepheid.kernel.detector_slots import (
     BRANCH,
     BRANCH_FLAGS,

@@ -205,6 +205,9 @@ class RunPlans:
         rows, firsts = held_by_runs(memory.m, runner.channel, runner.place)
         return int(rows.sum()), len(firsts)
 
+    def begun(self, _: Memory) -> None:
+        """An event begins one run at most."""
+
     def drop(self, memory: Memory, number: int, now: int, stored: int, partial: int) -> None:
         """Give up the oldest events of the runs of a rule, and the runs that began first."""
         runner = self._runner_of[number]

@@ -10,21 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from cepheid.algebra import Detector, Rule, Tree
+from cepheid.algebra import Rule
 from cepheid.errors import LimitError
-from cepheid.kernel.detector_slots import BRANCH, BRANCH_TIMER, MATCH_WIDTH, SIDE_MATCH
 from cepheid.kernel.limits import Keeper, Limit, excess, refuse
 from cepheid.kernel.memory import Memory
 from cepheid.kernel.registry import Registry
 from cepheid.kernel.store import NEVER
-from cepheid.kernel.tables import WAIT_HEAP
-
-_GROWING: dict[type, tuple[tuple[int, int], ...]] = {
-    Tree: ((WAIT_HEAP, 1),),
-    Detector: ((BRANCH, BRANCH_TIMER), (SIDE_MATCH, MATCH_WIDTH)),
-}
-"""Patterns that one event may begin any number of times: the slots of what was begun, and how many
-numbers one takes there at least."""
 
 
 class Watch:
@@ -53,7 +44,9 @@ class Watch:
         `entered` are the events that have entered so far.
         """
         grown = [
-            pattern for pattern, least in self._least.items() if _begun(memory, pattern) > least
+            pattern
+            for pattern, least in self._least.items()
+            if (self._keepers[pattern].begun(memory) or 0) > least
         ]
         if entered < self._soonest and not grown:
             return None
@@ -73,8 +66,9 @@ class Watch:
         pattern, held = type(rule.pattern), self.held(memory, number, now)
         over = excess(limit, held)
         refused = any(over) and not limit.drop
-        self._due[number] = entered if refused else entered + 1 + _room(limit, held, pattern)
-        if limit.partial is not None and pattern in _GROWING:
+        grows = self._keepers[pattern].begun(memory) is not None
+        self._due[number] = entered if refused else entered + 1 + _room(limit, held, grows=grows)
+        if limit.partial is not None and grows:
             self._least[pattern] = min(limit.partial, self._least.get(pattern, NEVER))
         if not any(over):
             return None
@@ -95,13 +89,11 @@ class Watch:
         return rule
 
 
-def _begun(memory: Memory, pattern: type) -> int:
-    """At most so much was begun, by all rules with such a pattern."""
-    return sum(memory.count(slot) // width for slot, width in _GROWING[pattern])
+def _room(limit: Limit, held: tuple[int, int], *, grows: bool) -> int:
+    """How many events can enter before a rule may be beyond its limits.
 
-
-def _room(limit: Limit, held: tuple[int, int], pattern: type) -> int:
-    """How many events can enter before a rule may be beyond its limits, growing ones aside."""
-    most = (limit.stored, None if pattern in _GROWING else limit.partial)
+    What one event may begin any number of is left aside.
+    """
+    most = (limit.stored, None if grows else limit.partial)
     rooms = [max(0, may - have) for may, have in zip(most, held, strict=True) if may is not None]
     return min(rooms, default=NEVER)

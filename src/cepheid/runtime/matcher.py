@@ -249,6 +249,7 @@ class Matcher:
             "next_origin": self._next_origin,
             "compactions": self.kernel.compactions,
             "limited": list(self.kernel.limited.items()),
+            "ladders": self.kernel.ladders,
             "types": encoder.types.names(),
             "columns": encoder.columns.names(),
             "texts": encoder.texts.state(),
@@ -267,6 +268,8 @@ class Matcher:
         ):
             # Before the rules, so that everything gets the code that it had.
             codes.load(head[name])
+        # Older states know nothing of ladders, and go on without them.
+        self.kernel.ladders = bool(head.get("ladders", False))
         for step in head["steps"]:
             if isinstance(step, int):
                 self.remove(self.rules[step].name)

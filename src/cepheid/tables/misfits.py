@@ -1,7 +1,7 @@
 """Columns that hold other values than rules expect: a number compared with a text is never true.
 
-A file without a schema says itself what its columns hold, and one word in a column of numbers makes
-texts of them all.
+Two values of such a column compare as what it holds: "10" comes before "9". A file without a schema
+says itself what its columns hold, and one word in a column of numbers makes texts of them all.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ def misfits(table: Arrow, uses: Mapping[tuple[str, str], tuple[Family, str]]) ->
     >>> events = pa.table({"type": ["Temp"] * 3, "ts": [1, 2, 3], "value": ["50", "hot", "51"]})
     >>> print(*misfits(events, {("Temp", "value"): (Family.NUMBER, "Fire")}))
     column value holds texts, such as "hot", where rule Fire expects a number of Temp: \
-no comparison is true
+compared with a number they are never true, and with each other they compare as texts
     <BLANKLINE>
     hint: correct the value; a schema with Temp(value: double) tells its row
     """
@@ -31,7 +31,8 @@ no comparison is true
             continue
         yield (
             f"column {name} holds {_PLURALS[held]}, such as {_odd(own, wanted)}, where rule {rule} "
-            f"expects {wanted} of {type_}: no comparison is true\n\n"
+            f"expects {wanted} of {type_}: compared with {wanted} they are never true, and with "
+            f"each other they compare as {_PLURALS[held]}\n\n"
             f"hint: {_hint(wanted, type_, name)}"
         )
 
