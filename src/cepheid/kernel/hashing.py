@@ -1,4 +1,4 @@
-"""Hashes of texts over the buffers of a column, for the routing of events."""
+"""Hashes of texts: what all have in common, and those of a column for the routing of events."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from cepheid.kernel.compiled import compiled
 
-_OFFSET, _PRIME = np.uint64(0xCBF29CE484222325), np.uint64(0x100000001B3)
+_OFFSET, PRIME = np.uint64(0xCBF29CE484222325), np.uint64(0x100000001B3)
 """FNV-1a with 64 bits (Fowler, Noll, Vo)."""
 
 
@@ -20,6 +20,6 @@ def text_hashes(
     for text in range(len(found)):
         state = _OFFSET
         for at in range(offsets[text], offsets[text + 1]):
-            state = (state ^ np.uint64(data[at])) * _PRIME
+            state = (state ^ np.uint64(data[at])) * PRIME
         found[text] = state
     return found

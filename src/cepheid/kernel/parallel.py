@@ -72,7 +72,7 @@ from cepheid.kernel.detector_slots import (
     STEP_MACHINE,
     STEP_WIDTH,
 )
-from cepheid.kernel.memory import append, ints, resize, set_size, shorts, size, tags
+from cepheid.kernel.memory import append, ints, resize, set_size, shorts, size
 from cepheid.kernel.sides import add_match, end_pairing, sweep_side
 from cepheid.kernel.store import (
     MADE_DEPTH,
@@ -86,16 +86,13 @@ from cepheid.kernel.store import (
     ROW_MADE,
     ROW_ORIGIN,
     ROW_START,
-    ROW_TAGS,
     ROW_TYPE,
-    WIDTH,
     compare_rows,
+    new_bare_row,
     new_origin,
-    new_row,
     scalar,
 )
 from cepheid.kernel.telling import sort_gathered, tell
-from cepheid.kernel.values import MISSING
 
 FOLLOWED = -10
 """A last event that has its new row already is so much less the row."""
@@ -280,11 +277,7 @@ def _row_of_pair(m: int, machine: int, one: int, other: int) -> int:
     append(m, MADE_PARTS_END, size(m, PART_ROW))
     start, end = _span(m, one, other)
     type_ = ints(m, DETECTOR)[line + DETECTOR_PAIR_TYPE]
-    row = new_row(m, new_origin(m), type_, start, end, made)
-    width = scalar(m, WIDTH)
-    for place in range(width * row, width * row + width):
-        tags(m, ROW_TAGS)[place] = MISSING
-    return row
+    return new_bare_row(m, new_origin(m), type_, start, end, made)
 
 
 @compiled

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from cepheid.kernel.compiled import compiled, inlined
 from cepheid.kernel.memory import NARROW, STORE, append, grow, ints, set_size, shorts, size, tags
+from cepheid.kernel.values import MISSING
 
 (
     SCALARS,
@@ -96,6 +97,16 @@ def new_row(m: int, origin: int, type_: int, start: int, end: int, made: int) ->
     ints(m, ROW_ORIGIN)[row] = origin
     ints(m, ROW_TYPE)[row] = type_
     shorts(m, ROW_MADE)[row] = made
+    return row
+
+
+@inlined
+def new_bare_row(m: int, origin: int, type_: int, start: int, end: int, made: int) -> int:
+    """A row for an event of which no attribute is known."""
+    row = new_row(m, origin, type_, start, end, made)
+    row_tags, row_cells, width = tags(m, ROW_TAGS), ints(m, ROW_CELLS), scalar(m, WIDTH)
+    for place in range(width * row, width * row + width):
+        row_tags[place], row_cells[place] = MISSING, 0
     return row
 
 

@@ -67,6 +67,7 @@ from cepheid.kernel.store import (
     TICKS,
     WIDTH,
     compare_rows,
+    new_bare_row,
     new_origin,
     new_row,
     scalar,
@@ -244,7 +245,7 @@ def _make(m: int, match: int) -> None:
         append(m, MADE_DEPTH, depth + 1)
         append(m, MADE_PARTS, parts)
         append(m, MADE_PARTS_END, parts_end)
-        row = new_row(m, origin, ints(m, MEMBER_TYPE)[member], start, time, made)
+        row = new_bare_row(m, origin, ints(m, MEMBER_TYPE)[member], start, time, made)
         _fill(m, row, match, family)
         append(m, WAVE, row)
 
@@ -277,12 +278,9 @@ def _make_parts(m: int, match: int) -> tuple[int, int, int, int]:
 
 @compiled
 def _fill(m: int, row: int, match: int, family: int) -> None:
-    """The cells of a composite event that rules look at."""
+    """The cells of a composite event that rules look at; nothing is known of the others."""
     width = scalar(m, WIDTH)
     cell_tags, cells, targets = tags(m, ROW_TAGS), ints(m, ROW_CELLS), ints(m, TARGET)
-    for column in range(width):
-        cell_tags[row * width + column] = 0
-        cells[row * width + column] = 0
     for number in range(ints(m, FAMILY_TARGETS)[family], ints(m, FAMILY_TARGETS)[family + 1]):
         target = TARGET_WIDTH * number
         position, source = targets[target + TARGET_POSITION], targets[target + TARGET_SOURCE]
@@ -397,7 +395,6 @@ def _tick(
 ) -> None:
     """Let the events of periodic timers enter that are due now."""
     set_scalar(m, NOW, max(scalar(m, NOW), now))
-    width = scalar(m, WIDTH)
     for number in range(size(m, TICK_NEXT)):
         if ints(m, TICK_NEXT)[number] != now:
             continue
@@ -406,7 +403,5 @@ def _tick(
         origin = new_origin(m)
         append(m, TICKED_ORIGIN, origin)
         append(m, TICKED_TIME, now)
-        row = new_row(m, origin, ints(m, TICK_TYPE)[number], now, now, TICK)
-        for column in range(width):
-            tags(m, ROW_TAGS)[row * width + column] = 0
+        row = new_bare_row(m, origin, ints(m, TICK_TYPE)[number], now, now, TICK)
         _enter(m, row, trees, runs, collections, detectors)

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cepheid.kernel.compiled import compiled, inlined
+from cepheid.kernel.hashing import PRIME
 from cepheid.kernel.memory import unowned
 from cepheid.kernel.values import Ints
 
@@ -28,8 +29,6 @@ _ROOM = 64
 """How many texts there is room for in the beginning; a power of two."""
 _SIZE, _FREE, _LIVE, _USED = range(4)
 """Heads: codes handed out so far, codes to hand out again, texts, bytes of the pool."""
-_PRIME = np.uint64(0x100000001B3)
-"""FNV-1a with 64 bits (Fowler, Noll, Vo)."""
 _SHIFT, _HIGH, _LOW = np.uint64(32), np.uint64(0xFFFFFFFF00000000), np.uint64(0xFFFFFFFF)
 _GONE = -1
 """The length of a text that was given up."""
@@ -240,8 +239,8 @@ def _is_whole(text: str) -> bool:
 def _hash(data: Bytes, begin: int, end: int, seed: np.uint64) -> np.uint64:
     bits = seed
     for at in range(begin, end):
-        bits = (bits ^ np.uint64(data[at])) * _PRIME
-    bits = (bits ^ (bits >> _SHIFT)) * _PRIME
+        bits = (bits ^ np.uint64(data[at])) * PRIME
+    bits = (bits ^ (bits >> _SHIFT)) * PRIME
     return bits ^ (bits >> _SHIFT)
 
 
