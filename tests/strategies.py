@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence as Many
 from dataclasses import replace
 from functools import cache
-from itertools import pairwise
+from itertools import pairwise, product
 
 from hypothesis import strategies as st
 
@@ -74,11 +74,16 @@ collection_windows = st.one_of(
     st.none(), durations.map(TimeWindow), st.integers(2, 6).map(CountWindow)
 )
 few_types = st.lists(st.sampled_from(TYPES), min_size=2, max_size=3)
-numbers = st.one_of(
-    st.integers(-3, 9), st.sampled_from([0.5, 2.0, -1.25, 1e300, 1e-7, float(2**60)])
-)
+# One choice each: drawing takes most of the time of many properties.
+_NUMBERS = [*range(10), -1, -2, -3, *[0.5, 2.0, -1.25, 1e300, 1e-7, float(2**60)] * 2]
+_MISSING = None
+_MOMENTS = [(start, length) for length in (0, 0, 0, 1, 3) for start in range(31)]
+numbers = st.sampled_from(_NUMBERS)
 texts = st.one_of(st.sampled_from(["x", "y", ""]), st.text(max_size=5))
-_VALUES = {"k": st.sampled_from(["x", "y"]), "v": numbers, "w": numbers}
+_moments = st.sampled_from(_MOMENTS)
+_perhaps_numbers = st.sampled_from([*_NUMBERS, *[_MISSING] * 5])
+_perhaps_keys = st.sampled_from([*["x", "y"] * 5, *[_MISSING] * 2])
+_VALUES = {"k": _perhaps_keys, "v": _perhaps_numbers, "w": _perhaps_numbers}
 relations = st.sampled_from(list(Relation))
 functions = st.sampled_from(list(Function))
 summaries = functions.filter(lambda found: found is not Function.COUNT)
@@ -88,16 +93,17 @@ summaries = functions.filter(lambda found: found is not Function.COUNT)
 
 
 @cache
-@st.composite
-def events(draw: st.DrawFn, types: Many[str] = TYPES) -> Event:
+def events(types: Many[str] = TYPES) -> st.SearchStrategy[Event]:
     """An event with few different times, keys and values, so that things happen."""
-    start = draw(st.integers(0, 30)) * SECOND
-    length = draw(st.sampled_from([0, 0, 0, 1, 3])) * SECOND
-    attributes: dict[str, Value] = {}
-    for name, values in _VALUES.items():
-        if draw(st.integers(0, 5)):
-            attributes[name] = draw(values)
-    return Event(draw(st.sampled_from(list(types))), start, start + length, attributes)
+    return st.builds(_event, st.sampled_from(types), _moments, *_VALUES.values())
+
+
+def _event(type_: str, moment: tuple[int, int], *values: Value | None) -> Event:
+    start, length = moment
+    attributes = {
+        name: value for name, value in zip(_VALUES, values, strict=True) if value is not _MISSING
+    }
+    return Event(type_, start * SECOND, (start + length) * SECOND, attributes)
 
 
 @cache
@@ -132,16 +138,29 @@ def _or_parameter(leaves: st.SearchStrategy[Expression]) -> st.SearchStrategy[Ex
 
 
 @cache
-def arithmetic(leaves: st.SearchStrategy[Expression]) -> st.SearchStrategy[Expression]:
+def _shares(leaves: int) -> st.SearchStrategy[tuple[int, ...]]:
+    """How many leaves two or three parts may have, of so many together."""
+    counts = range(1, leaves)
+    pairs = [pair for pair in product(counts, repeat=2) if sum(pair) <= leaves]
+    return st.sampled_from([*pairs, *[(1, 1, leaves - 2)] * (leaves > 2)])
+
+
+_SUMS = st.sampled_from(["leaf", "leaf", "leaf", "minus", "sum", "sum"])
+_signs = st.sampled_from(list(Sign))
+
+
+@cache
+@st.composite
+def arithmetic(draw: st.DrawFn, leaves: st.SearchStrategy[Expression], most: int = 4) -> Expression:
     """Sums and products of leaves; a minus before a number is part of the number."""
-    return st.recursive(
-        leaves,
-        lambda inner: st.one_of(
-            st.builds(Arithmetic, st.sampled_from(list(Sign)), inner, inner),
-            inner.filter(lambda e: not isinstance(e, Literal | Negative)).map(Negative),
-        ),
-        max_leaves=4,
-    )
+    form = draw(_SUMS) if most > 1 else "leaf"
+    if form == "leaf":
+        return draw(leaves)
+    if form == "minus":
+        inner = draw(arithmetic(leaves, most - 1))
+        return inner if isinstance(inner, Literal | Negative) else Negative(inner)
+    left, right = draw(_shares(most))[:2]
+    return Arithmetic(draw(_signs), draw(arithmetic(leaves, left)), draw(arithmetic(leaves, right)))
 
 
 @cache
@@ -150,23 +169,25 @@ def comparisons(leaves: st.SearchStrategy[Expression]) -> st.SearchStrategy[Expr
     return st.builds(Comparison, relations, leaves, arithmetic(_or_number(leaves)))
 
 
+_TESTS = st.sampled_from(["test", "test", "test", "and", "or", "not"])
+
+
 @cache
-def conditions(leaves: st.SearchStrategy[Expression]) -> st.SearchStrategy[Expression]:
+@st.composite
+def conditions(draw: st.DrawFn, leaves: st.SearchStrategy[Expression], most: int = 4) -> Expression:
     """Comparisons under and, or and not, nested but never the same in itself."""
-
-    def either(inner: st.SearchStrategy[Expression]) -> st.SearchStrategy[Expression]:
-        several = st.lists(inner, min_size=2, max_size=3)
-        return st.one_of(
-            several.filter(lambda parts: not any(isinstance(p, And) for p in parts)).map(
-                lambda parts: And(tuple(parts))
-            ),
-            several.filter(lambda parts: not any(isinstance(p, Or) for p in parts)).map(
-                lambda parts: Or(tuple(parts))
-            ),
-            inner.filter(lambda part: not isinstance(part, Not)).map(Not),
-        )
-
-    return st.recursive(comparisons(leaves), either, max_leaves=4)
+    form = draw(_TESTS) if most > 1 else "test"
+    if form == "test":
+        return draw(comparisons(leaves))
+    if form == "not":
+        inner = draw(conditions(leaves, most - 1))
+        return inner if isinstance(inner, Not) else Not(inner)
+    kind: type[And | Or] = And if form == "and" else Or
+    parts: list[Expression] = []
+    for share in draw(_shares(most)):
+        part = draw(conditions(leaves, share))
+        parts += part.operands if isinstance(part, kind) else [part]
+    return kind(tuple(parts))
 
 
 @cache
@@ -464,8 +485,10 @@ def core_rules(draw: st.DrawFn, name: str = "X") -> Rule:
 
 
 @cache
-def _definite_bodies() -> st.SearchStrategy[Body]:
-    return core_bodies().filter(lambda found: not _nullable(found))
+@st.composite
+def _definite_bodies(draw: st.DrawFn) -> Body:
+    body = draw(core_bodies())
+    return _sequence([body, draw(core_atoms())], strong=False) if _nullable(body) else body
 
 
 @cache
@@ -507,23 +530,31 @@ def _one_type() -> st.SearchStrategy[str]:
     return st.sampled_from(TYPES)
 
 
+_ONE = st.sampled_from(["atom", "atom", "atom", "repeat"])
+_SEVERAL = st.sampled_from(
+    ["atom", "atom", "weak", "strong", "either", "repeat", "parallel", "timing", "waiting"]
+)
+
+
 @cache
-def core_bodies() -> st.SearchStrategy[Body]:
-    """Expressions over atoms."""
-    return st.recursive(core_atoms(), _core_parts, max_leaves=5)
-
-
-def _core_parts(inner: st.SearchStrategy[Body]) -> st.SearchStrategy[Body]:
-    pairs = st.lists(inner, min_size=2, max_size=3)
-    return st.one_of(
-        st.builds(_sequence, pairs, st.booleans()),
-        pairs.map(_alternation),
-        inner.map(lambda body: body if isinstance(body, Iteration) else Iteration(body)),
-        st.builds(Parallel, inner, inner).filter(
-            lambda found: not (_nullable(found.left) or _nullable(found.right))
-        ),
-        st.builds(_timing, inner, inner, durations, st.booleans()),
-    )
+@st.composite
+def core_bodies(draw: st.DrawFn, most: int = 5) -> Body:
+    """Expressions over at most so many atoms."""
+    form = draw(_SEVERAL if most > 1 else _ONE)
+    if form == "atom":
+        return draw(core_atoms())
+    if form == "repeat":
+        body = draw(core_bodies(most - 1) if most > 1 else core_atoms())
+        return body if isinstance(body, Iteration) else Iteration(body)
+    parts = [draw(core_bodies(share)) for share in draw(_shares(most))]
+    first, second = parts[:2]
+    if form == "either":
+        return _alternation(parts)
+    if form == "parallel" and not (_nullable(first) or _nullable(second)):
+        return Parallel(first, second)
+    if form in ("timing", "waiting"):
+        return _timing(first, second, draw(durations), waits=form == "waiting")
+    return _sequence(parts, strong=form == "strong")
 
 
 def _sequence(parts: list[Body], strong: bool) -> Body:
@@ -541,7 +572,7 @@ def _alternation(parts: list[Body]) -> Body:
     return Alternation(tuple(flat))
 
 
-def _timing(first: Body, second: Body, duration: int, waits: bool) -> Body:
+def _timing(first: Body, second: Body, duration: int, *, waits: bool) -> Body:
     """Timing whose second part may wait for the timer; the name is given later."""
     if _nullable(first):
         return _sequence([first, second], strong=False)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import fields
+from operator import attrgetter
 from typing import Any, TypeVar, get_args, get_type_hints
 
 from cepheid.algebra.expressions import (
@@ -22,24 +23,25 @@ from cepheid.algebra.rules import Rule
 N = TypeVar("N", bound=Node)
 
 
-_NESTED = (Node, tuple)
+_Below = Callable[[Node], tuple[object, ...]]
+
+_BELOW: dict[type, _Below | None] = {}
+"""What may be below a node of a type; None for types that are no nodes."""
 
 
-_WAYS_DOWN: dict[type, tuple[str, ...]] = {}
+def _field_names(type_: type) -> list[str]:
+    return [item.name for item in fields(type_) if item.name != "span"]
 
 
-def _field_names(node: Node) -> list[str]:
-    return [item.name for item in fields(node) if item.name != "span"]
-
-
-def _ways_down(node: Node) -> tuple[str, ...]:
-    """The fields of a node in which others may be, last first, as a stack wants them."""
-    found = _WAYS_DOWN.get(type(node))
-    if found is None:
-        hints = get_type_hints(type(node))
-        found = tuple(name for name in reversed(_field_names(node)) if _holds_nodes(hints[name]))
-        _WAYS_DOWN[type(node)] = found
-    return found
+def _below(type_: type) -> _Below | None:
+    """The fields of nodes of a type in which others may be, last first, as a stack wants them."""
+    if not issubclass(type_, Node):
+        return None
+    hints = get_type_hints(type_)
+    names = [name for name in reversed(_field_names(type_)) if _holds_nodes(hints[name])]
+    if len(names) > 1:
+        return attrgetter(*names)
+    return (lambda node: (getattr(node, names[0]),)) if names else (lambda node: ())
 
 
 def _holds_nodes(hint: Any) -> bool:  # noqa: ANN401 (a type hint is any object)
@@ -50,18 +52,22 @@ def _holds_nodes(hint: Any) -> bool:  # noqa: ANN401 (a type hint is any object)
 
 def walk(node: Node | None, *, into_predicates: bool = True) -> Iterator[Node]:
     """The node and everything below it, parents first, in the order of the text."""
-    stack: list[Node | tuple[object, ...]] = [] if node is None else [node]
+    stack: list[Any] = [node]
     while stack:
         current = stack.pop()
-        if isinstance(current, tuple):
-            stack.extend(item for item in reversed(current) if isinstance(item, _NESTED))
+        type_ = type(current)
+        if type_ is tuple:
+            stack.extend(current[::-1])
+            continue
+        try:
+            below = _BELOW[type_]
+        except KeyError:
+            below = _BELOW[type_] = _below(type_)
+        if below is None:
             continue
         yield current
         if into_predicates or not isinstance(current, EventPredicate | Collected):
-            for name in _ways_down(current):
-                value = getattr(current, name)
-                if isinstance(value, _NESTED):
-                    stack.append(value)
+            stack.extend(below(current))
 
 
 def surface(node: Node | None) -> Iterator[Node]:
@@ -119,7 +125,7 @@ def difference(one: Node, other: Node) -> str:
     """
     if type(one) is not type(other):
         return type(one).__name__.lower()
-    for name in _field_names(one):
+    for name in _field_names(type(one)):
         mine, theirs = getattr(one, name), getattr(other, name)
         if mine == theirs:
             continue
