@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence as Many
 from dataclasses import replace
 from functools import cache
-from itertools import pairwise, product
+from itertools import pairwise, permutations, product
 
 from hypothesis import strategies as st
 
@@ -73,7 +73,8 @@ run_windows = st.one_of(durations.map(TimeWindow), st.integers(1, 4).map(CountWi
 collection_windows = st.one_of(
     st.none(), durations.map(TimeWindow), st.integers(2, 6).map(CountWindow)
 )
-few_types = st.lists(st.sampled_from(TYPES), min_size=2, max_size=3)
+one_type = st.sampled_from(TYPES)
+few_types = st.lists(one_type, min_size=2, max_size=3)
 # One choice each: drawing takes most of the time of many properties.
 _NUMBERS = [*range(10), -1, -2, -3, *[0.5, 2.0, -1.25, 1e300, 1e-7, float(2**60)] * 2]
 _MISSING = None
@@ -81,12 +82,15 @@ _MOMENTS = [(start, length) for length in (0, 0, 0, 1, 3) for start in range(31)
 numbers = st.sampled_from(_NUMBERS)
 texts = st.one_of(st.sampled_from(["x", "y", ""]), st.text(max_size=5))
 _moments = st.sampled_from(_MOMENTS)
+# One strategy for all draws, too: making and checking it takes longer than drawing from it.
 _perhaps_numbers = st.sampled_from([*_NUMBERS, *[_MISSING] * 5])
 _perhaps_keys = st.sampled_from([*["x", "y"] * 5, *[_MISSING] * 2])
 _VALUES = {"k": _perhaps_keys, "v": _perhaps_numbers, "w": _perhaps_numbers}
 relations = st.sampled_from(list(Relation))
 functions = st.sampled_from(list(Function))
-summaries = functions.filter(lambda found: found is not Function.COUNT)
+summaries = st.sampled_from([found for found in Function if found is not Function.COUNT])
+policies = st.sampled_from(list(Policy))
+one_number = st.sampled_from(NUMBERS)
 
 
 # --- events ------------------------------------------------------------------
@@ -210,6 +214,21 @@ def optional_conditions(
     return st.one_of(st.none(), conditions(leaves))
 
 
+@cache
+def _one_of(*labels: str) -> st.SearchStrategy[str]:
+    return st.sampled_from(labels)
+
+
+@cache
+def _some_of(labels: Many[str]) -> st.SearchStrategy[list[str]]:
+    return st.lists(_one_of(*labels), max_size=2, unique=True)
+
+
+@cache
+def _orders(labels: Many[str]) -> st.SearchStrategy[tuple[str, ...]]:
+    return st.sampled_from(list(permutations(labels)))
+
+
 # --- TESLA -------------------------------------------------------------------
 
 
@@ -240,16 +259,16 @@ def tesla_rules(draw: st.DrawFn, name: str = "R") -> Rule:
             left = draw(leaves)
             binds = relation is Relation.EQUAL and isinstance(right, Parameter)
             parts.append(Comparison(Relation.LESS if binds else relation, left, right))
-        predicate = EventPredicate((draw(st.sampled_from(TYPES)),), al.conjunction(parts))
+        predicate = EventPredicate((draw(one_type),), al.conjunction(parts))
         if index == 0:
             components.append(Component(label, predicate))
             continue
-        policy = draw(st.sampled_from(list(Policy)))
+        policy = draw(policies)
         selection = EACH if policy is Policy.EACH else Selection(policy, draw(st.integers(1, 3)))
         window = Window.within(draw(durations), parents[label])
         components.append(Component(label, predicate, selection, window))
-    negations = draw(st.lists(tesla_negations(labels, keyed=keyed), max_size=2))
-    aggregate = draw(st.one_of(st.none(), tesla_aggregates(labels, keyed=keyed)))
+    negations = draw(_some_negations(labels, keyed=keyed))
+    aggregate = draw(tesla_aggregates(labels, keyed=keyed)) if draw(st.booleans()) else None
     tests: list[Expression] = []
     if aggregate is not None:
         bindings.append(Binding("q", aggregate))
@@ -259,7 +278,7 @@ def tesla_rules(draw: st.DrawFn, name: str = "R") -> Rule:
     outputs = tuple(
         OutputAttribute(f"o{index}", Kind.DOUBLE, value) for index, value in enumerate(values)
     )
-    consuming = tuple(draw(st.lists(st.sampled_from(labels), max_size=2, unique=True)))
+    consuming = tuple(draw(_some_of(labels)))
     tree = al.Tree(tuple(components), tuple(negations), tuple(bindings), tuple(tests))
     return Rule(name, Output(f"Out{name}", outputs), tree, consuming, point=True, language="tesla")
 
@@ -269,8 +288,8 @@ def tesla_rules(draw: st.DrawFn, name: str = "R") -> Rule:
 def tesla_parents(draw: st.DrawFn, labels: Many[str]) -> dict[str, str]:
     """What each event but the first hangs on: a tree that need not follow the order of the text."""
     parents: dict[str, str] = {}
-    for label in draw(st.permutations(list(labels[1:]))):
-        parents[label] = draw(st.sampled_from([labels[0], *parents]))
+    for label in draw(_orders(labels[1:])):
+        parents[label] = draw(_one_of(labels[0], *parents))
     return parents
 
 
@@ -283,7 +302,7 @@ def closed_predicates(draw: st.DrawFn, *, keyed: bool) -> EventPredicate:
         parts.append(Comparison(Relation.EQUAL, Attribute(None, "k"), Parameter("p0")))
     if draw(st.booleans()):
         parts.append(draw(comparisons(own_attributes())))
-    return EventPredicate((draw(st.sampled_from(TYPES)),), al.conjunction(parts))
+    return EventPredicate((draw(one_type),), al.conjunction(parts))
 
 
 @cache
@@ -291,9 +310,9 @@ def closed_predicates(draw: st.DrawFn, *, keyed: bool) -> EventPredicate:
 def tesla_windows(draw: st.DrawFn, labels: Many[str]) -> Window:
     """A window by time, or between two events."""
     if len(labels) > 1 and draw(st.booleans()):
-        first, second = draw(st.permutations(list(labels)))[:2]
+        first, second = draw(_orders(labels))[:2]
         return Window(Instant(first), Instant(second))
-    return Window.within(draw(durations), draw(st.sampled_from(list(labels))))
+    return Window.within(draw(durations), draw(_one_of(*labels)))
 
 
 @cache
@@ -304,26 +323,34 @@ def tesla_negations(draw: st.DrawFn, labels: Many[str], *, keyed: bool) -> Negat
 
 
 @cache
+def _some_negations(labels: Many[str], *, keyed: bool) -> st.SearchStrategy[list[Negation]]:
+    return st.lists(tesla_negations(labels, keyed=keyed), max_size=2)
+
+
+@cache
 @st.composite
 def tesla_aggregates(draw: st.DrawFn, labels: Many[str], *, keyed: bool) -> Aggregate:
     """An aggregate."""
     function = draw(functions)
-    attribute = None if function is Function.COUNT else draw(st.sampled_from(NUMBERS))
+    attribute = None if function is Function.COUNT else draw(one_number)
     predicate = draw(closed_predicates(keyed=keyed))
     return Aggregate(function, predicate, attribute, draw(tesla_windows(labels)))
 
 
 # --- SASE --------------------------------------------------------------------
 
+_one_or_two_types = st.sampled_from([*((t,) for t in TYPES), *permutations(TYPES, 2)])
+_equivalences = st.sampled_from([(), (), (Equivalence("k", None),), (Equivalence("k", "x"),)])
+
 
 @st.composite
 def sase_rules(draw: st.DrawFn, name: str = "Q") -> Rule:
     """A query that SASE can say."""
     labels = tuple(f"x{index}" for index in range(draw(st.integers(1, 4))))
-    within = draw(st.one_of(st.none(), durations))
+    within = draw(_windows())
     components = []
     for label, follower in zip(labels, [*labels[1:], None], strict=True):
-        types = tuple(draw(st.lists(st.sampled_from(TYPES), min_size=1, max_size=2, unique=True)))
+        types = draw(_one_or_two_types)
         window = None if follower is None else Window(None, Instant(follower))
         components.append(Component(label, EventPredicate(types), EACH, window))
     slots = [(one, other) for one, other in pairwise(labels)]
@@ -342,21 +369,17 @@ def sase_rules(draw: st.DrawFn, name: str = "Q") -> Rule:
             if draw(st.booleans()):
                 right = draw(attributes_of(labels))
                 parts.append(Comparison(draw(relations), Attribute(None, "v"), right))
-            predicate = EventPredicate((draw(st.sampled_from(TYPES)),), al.conjunction(parts))
+            predicate = EventPredicate((draw(one_type),), al.conjunction(parts))
             negations.append(Negation(f"n{index}", predicate, window))
             deadline = due or deadline
     whole = draw(optional_conditions(attributes_of(labels)))
-    equivalences = draw(
-        st.lists(
-            st.builds(Equivalence, st.just("k"), st.one_of(st.none(), st.just("x"))), max_size=1
-        )
-    )
+    equivalences = draw(_equivalences)
     tree = al.Tree(
         tuple(reversed(components)),
         tuple(negations),
         (),
         al.conjuncts(whole),
-        tuple(equivalences),
+        equivalences,
         within,
         deadline,
     )
@@ -373,7 +396,7 @@ def sase_rules(draw: st.DrawFn, name: str = "Q") -> Rule:
 @st.composite
 def laipl_runs(draw: st.DrawFn, name: str = "R") -> Rule:
     """A rule with one constraint."""
-    type_ = draw(st.sampled_from(TYPES))
+    type_ = draw(one_type)
     keys = (Key(((type_, "k"),)),) if draw(st.booleans()) else ()
     window = draw(run_windows)
     relation, bound = draw(relations), draw(literals())

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from random import Random
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import pytest
 from hypothesis import given
@@ -212,7 +213,13 @@ class Author:
 
     def one(self, items: Sequence[T]) -> T:
         """One of some items."""
-        return self.draw(st.sampled_from(items))
+        found: T = self.draw(_among(tuple(items)))
+        return found
+
+
+@cache
+def _among(items: tuple[T, ...]) -> st.SearchStrategy[T]:
+    return st.sampled_from(items)
 
 
 @st.composite
@@ -223,15 +230,19 @@ def ladders(draw: st.DrawFn, name: str = "X", types: Sequence[str] = BOTH) -> st
 
 values = st.sampled_from([0, 1, 1, 2, 2, 3, 1.0, 2.5])
 keys: st.SearchStrategy[Value] = st.sampled_from([1, 1, 1, 1, 1, 1, 1.0, 2, "x"])
+_none_missing: st.SearchStrategy[str | None] = st.none()
+_perhaps_missing = st.sampled_from([None] * 30 + ["k", "j", "v", "w"])
 
 
-@st.composite
-def attributes(draw: st.DrawFn, *, whole: bool = False) -> dict[str, Value]:
+def attributes(*, whole: bool = False) -> st.SearchStrategy[dict[str, Value]]:
     """Few keys and values; now and then one is missing, unless all are wanted."""
-    found: dict[str, Value] = {"k": draw(keys), "j": draw(keys), "v": draw(values)}
-    found["w"] = draw(st.sampled_from([1, 1, 1, 0, 2]))
-    missing = None if whole else draw(st.sampled_from([None] * 30 + ["k", "j", "v", "w"]))
-    return {name: value for name, value in found.items() if name != missing}
+    missing = _none_missing if whole else _perhaps_missing
+    return st.builds(_but, missing, keys, keys, values, st.sampled_from([1, 1, 1, 0, 2]))
+
+
+def _but(missing: str | None, *given_: Value) -> dict[str, Value]:
+    found = zip(("k", "j", "v", "w"), given_, strict=True)
+    return {name: value for name, value in found if name != missing}
 
 
 steps = st.tuples(
@@ -245,6 +256,12 @@ steps = st.tuples(
 there, and its attributes."""
 
 
+@cache
+def _some_steps(most: int) -> st.SearchStrategy[list[Any]]:
+    return st.lists(steps, min_size=most // 2, max_size=most)
+
+
+@cache
 @st.composite
 def streams(draw: st.DrawFn, most: int = 24) -> list[Event]:
     """Events with ties, overlaps, gaps and duplicates, with ids or without.
@@ -252,9 +269,7 @@ def streams(draw: st.DrawFn, most: int = 24) -> list[Event]:
     Half of the streams have one type and key, so that long matches are found as well.
     """
     found, now, same = list[Event](), 0, draw(st.booleans())
-    for type_, gap, length, count, values_ in draw(
-        st.lists(steps, min_size=most // 2, max_size=most)
-    ):
+    for type_, gap, length, count, values_ in draw(_some_steps(most)):
         now += gap * SECOND
         event = Event(type_, now - length * SECOND, now, values_)
         if same:

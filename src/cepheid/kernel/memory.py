@@ -15,6 +15,7 @@ from __future__ import annotations
 import ctypes
 import os
 import weakref
+from collections.abc import Sequence
 from typing import Any, cast
 
 import numba
@@ -47,6 +48,7 @@ _STEP = 16
 _MOVING, _WRONG = "CEPHEID_MOVING_MEMORY" in os.environ, 0x5A
 """Whether slots grow to what is needed, each time somewhere else: then a view that is used after
 its slot grew shows nothing but this. For `make test-memory`, which has a cache of its own."""
+_NOTHING = np.zeros(0, np.int64)
 _NO_MEMORY = "the engine needs more memory than the system gives it"
 NARROW: dict[int, int] = {}
 """The bytes of an item, for slots of which they are not 8."""
@@ -180,14 +182,20 @@ class Memory:
         self.m: int = self.words.ctypes.data
         weakref.finalize(self, _free, self.words)
 
-    def put(self, slot: int, values: npt.ArrayLike, dtype: npt.DTypeLike = np.int64) -> None:
+    def put(
+        self,
+        slot: int,
+        values: Sequence[object] | npt.NDArray[Any],
+        dtype: npt.DTypeLike = np.int64,
+    ) -> None:
         """Let a slot hold a copy of some values."""
-        array = np.ascontiguousarray(values, dtype).ravel()
+        array = np.ascontiguousarray(values, dtype).ravel() if len(values) else _NOTHING
         if len(array) > self.words[_WORDS * slot + 2]:
             grow(self.m, slot, len(array), array.itemsize)
         self.words[_WORDS * slot + 1] = len(array)
         if len(array):
-            ctypes.memmove(int(self.words[_WORDS * slot]), array.ctypes.data, array.nbytes)
+            address, _ = array.__array_interface__["data"]
+            ctypes.memmove(int(self.words[_WORDS * slot]), address, array.nbytes)
 
     def get(self, slot: int, dtype: npt.DTypeLike = np.int64) -> npt.NDArray[Any]:
         """A copy of what a slot holds."""
