@@ -12,6 +12,7 @@ from cepheid.events import Event
 from cepheid.kernel.columns import Batch
 from cepheid.kernel.compiled import compiled
 from cepheid.kernel.kernel import Kernel
+from cepheid.kernel.limits import Limit
 from cepheid.kernel.memory import Memory, grow, ints, shorts
 from cepheid.kernel.stacks import ENTRY, ENTRY_WIDTH
 from cepheid.kernel.store import ROW_MADE, ROW_TYPE
@@ -20,6 +21,7 @@ from cepheid.oracle import evaluate
 from tests.strategies import SECOND
 
 PAIR = "QUERY Pair EVENT SEQ(A a, B b) WHERE [k] WITHIN {within} s RETURN Pair(k = b.k)"
+UNPAID = "QUERY Unpaid EVENT SEQ(A a, !(B b)) WHERE [k] WITHIN {within} s RETURN Unpaid(k = a.k)"
 MANY = 100_000
 
 
@@ -74,6 +76,43 @@ def test_room_is_given_back_when_there_is_little_to_do() -> None:
     for first in range(4 * MANY, 7 * MANY, MANY // 5):
         list(kernel.feed(batch(kernel, "A", first, 10, 2_000)))
     assert kernel.stored < 200
+
+
+def orders(paid: int, *, limit: Limit | None = None) -> Kernel:
+    """A kernel in which of a thousand orders some are paid, and all wait for their deadline."""
+    kernel = Kernel()
+    kernel.deploy(cepheid.load(UNPAID.format(within=3_000), language="sase").rules, [limit])
+    assert list(kernel.feed(batch(kernel, "A", 0, 1_000, 1_000))) == []
+    assert list(kernel.feed(batch(kernel, "B", 1_000, paid, 1_000))) == []
+    return kernel
+
+
+def test_what_waits_in_vain_is_given_up_with_what_excludes_it() -> None:
+    kernel = orders(900)
+    assert kernel.stored == 1_900
+    kernel.compact()
+    assert kernel.live().tolist() == list(range(900, 1_000))
+    (found,) = kernel.advance(3_999 * SECOND)
+    assert found.constituents.T.tolist() == [[order] for order in range(900, 1_000)]
+    kernel.compact()
+    assert kernel.stored == 0
+
+
+def test_what_comes_after_a_compaction_excludes_what_waits_still() -> None:
+    kernel = orders(900)
+    kernel.compact()
+    assert list(kernel.feed(batch(kernel, "B", 1_900, 60, 1_000))) == []
+    kernel.compact()
+    assert kernel.stored == 40
+    (found,) = kernel.advance(4_000 * SECOND)
+    assert found.constituents.T.tolist() == [[order] for order in range(960, 1_000)]
+
+
+def test_what_a_rule_with_limits_keeps_does_not_depend_on_compaction() -> None:
+    kernel = orders(900, limit=Limit(2_000, 2_000))
+    before = kernel.held(0)
+    kernel.compact()
+    assert kernel.held(0) == before == (900, 1_000)
 
 
 def test_matches_on_their_way_out_take_no_room_afterwards() -> None:

@@ -103,7 +103,7 @@ def test_cepheid_answers_what_the_oracle_answers(contest: Contest) -> None:
     outcome = evaluate(contest.rules.rules, stream.events(), until=until)
     expected = Counter(event.rule for event in outcome.events)
     kept: list[object] = []
-    own.embedded(contest, stream, None, kept)
+    own.embedded(contest, own.table(stream), None, kept)
     lines = np.concatenate([own.lines(contest, stream, one) for one in kept])
     names = [rule.name for rule in contest.rules]
     assert expected

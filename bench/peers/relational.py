@@ -20,7 +20,7 @@ import numpy as np
 
 from bench.peers.contest import MILLISECOND, Contest
 from bench.peers.data import save
-from bench.peers.own import Run, affordable, peak
+from bench.peers.own import Run, affordable, forget_peak, peak
 from bench.streams import Stream
 
 
@@ -57,6 +57,7 @@ def main(arguments: list[str]) -> None:
     name, total, answers, checked, budget, repeat = arguments
     contest = named(name)
     stream = contest.stream(int(total))
+    forget_peak()
     count = affordable(lambda n: joined(contest, stream.head(n)), len(stream), float(budget))
     runs = [joined(contest, stream.head(count)) for _ in range(1 + int(repeat))][1:]
     found = {

@@ -21,6 +21,7 @@ from cepheid.kernel.tables import (
     TREE_DEADLINE_OFFSET,
     TREE_FAMILY,
     TREE_MISSING,
+    TREE_RECHECKED,
     TREE_SIZE,
     TREE_WIDTH,
     WAIT,
@@ -122,14 +123,41 @@ def fire_trees(m: int, now: int) -> None:
     """Write down the matches whose deadline has come without a negated event."""
     while size(m, WAIT_HEAP) > 0 and _wait_time(m, 0) <= now:
         number = _pop_wait(m)
-        wait = ints(m, WAIT)[WAIT_WIDTH * number : WAIT_WIDTH * (number + 1)]
-        tree = wait[WAIT_TREE]
-        table = ints(m, TREE)[TREE_WIDTH * tree : TREE_WIDTH * (tree + 1)]
-        if table[TREE_ALIVE] == 0:
-            continue
-        rows, last = ints(m, FRAME_ROW), table[TREE_SIZE] - 1
-        for depth in range(last + 1):
-            rows[depth] = ints(m, WAIT_ROW)[wait[WAIT_ROWS] + depth]
-        if passes(m, tree, 0, table[FINAL_BEGIN], table[FINAL_END], rows[0]):
+        if _stands(m, number):
+            wait = ints(m, WAIT)[WAIT_WIDTH * number : WAIT_WIDTH * (number + 1)]
+            tree = wait[WAIT_TREE]
+            last = ints(m, TREE)[TREE_WIDTH * tree + TREE_SIZE] - 1
             ints(m, FRAME_LOW)[last], ints(m, FRAME_HIGH)[last] = wait[WAIT_LOW], wait[WAIT_HIGH]
             emit(m, tree, now)
+
+
+@compiled
+def _stands(m: int, number: int) -> bool:
+    """Whether a match that waits has its rule still, and nothing that has come excludes it.
+
+    Its rows are bound then.
+    """
+    wait = ints(m, WAIT)[WAIT_WIDTH * number : WAIT_WIDTH * (number + 1)]
+    tree = wait[WAIT_TREE]
+    table = ints(m, TREE)[TREE_WIDTH * tree : TREE_WIDTH * (tree + 1)]
+    if table[TREE_ALIVE] == 0:
+        return False
+    rows = ints(m, FRAME_ROW)
+    for depth in range(table[TREE_SIZE]):
+        rows[depth] = ints(m, WAIT_ROW)[wait[WAIT_ROWS] + depth]
+    return passes(m, tree, 0, table[FINAL_BEGIN], table[FINAL_END], rows[0])
+
+
+@compiled
+def recheck(m: int) -> None:
+    """Give up matches that wait in vain, so that what excluded them need not be kept for them.
+
+    Most orders are paid long before it is clear which ones were not.
+    """
+    count = size(m, WAIT_HEAP)
+    heap = ints(m, WAIT_HEAP)[:count].copy()
+    set_size(m, WAIT_HEAP, 0)
+    for place in range(count):
+        tree = ints(m, WAIT)[WAIT_WIDTH * heap[place] + WAIT_TREE]
+        if ints(m, TREE)[TREE_WIDTH * tree + TREE_RECHECKED] == 0 or _stands(m, heap[place]):
+            _push_wait(m, heap[place])

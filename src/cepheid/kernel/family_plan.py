@@ -90,6 +90,7 @@ class FamilyPlan:
         self.terminator_hole = -1
         self.covers = [-1 for _ in self.ordered]
         self.proven: list[set[str]] = [set() for _ in self.ordered]
+        self.rechecked = self._is_rechecked(members)
         self._sort_filters()
         probes = [self._component(part) for part in self.ordered]
         self._attach_negations()
@@ -219,7 +220,7 @@ class FamilyPlan:
     ) -> tuple[int, list[Expression]]:
         """A probe, and the conditions that it does not take care of."""
         key, column, rest = self._key(dynamic) if keyed else ((-1, -1), -1, dynamic)
-        reach = _reach(self.tree)
+        reach = _reach(self.tree, rechecked=self.rechecked)
         own = bool(self.rule.consuming)
         stack = self.tables.stack(predicate, column, hole, staircase, reach, own=own)
         everything = stack
@@ -460,7 +461,22 @@ class FamilyPlan:
                 1,
                 self._consumption(),
                 int(self._walks()),
+                int(self.rechecked),
             )
+        )
+
+    def _is_rechecked(self, members: tuple[int, ...]) -> bool:
+        """Whether compaction may give up matches that wait in vain, and what it has looked at.
+
+        An event that must not be there stays there, if nothing consumes it and what is asked of it
+        does not change. What counts towards limits does not depend on when a state is compacted.
+        """
+        negated = [self._inlined(negation.predicate) for negation in self.tree.negations]
+        return (
+            self.tree.deadline is not None
+            and not self.rule.consuming
+            and not any(aggregate for part in negated for aggregate in find(part, Aggregate))
+            and not any(number in self.registry.limits for number in members)
         )
 
     def _walks(self) -> bool:
@@ -499,11 +515,11 @@ class FamilyPlan:
         return begin, len(self.tables.steps)
 
 
-def _reach(tree: Tree) -> int:
+def _reach(tree: Tree, *, rechecked: bool) -> int:
     """How long before the terminator an event may end and still be looked at, or FOR_EVER.
 
     Windows hang on each other, so their lengths add up along a path. A match that waits for its
-    deadline looks at what it needs for so much longer.
+    deadline looks at what it needs for so much longer, unless it is `rechecked` before that goes.
     """
     by_label = {part.label: part for part in tree.components}
 
@@ -518,7 +534,8 @@ def _reach(tree: Tree) -> int:
     windows += [part.window for part in tree.negations]
     windows += [aggregate.window for aggregate in find(tree, Aggregate)]
     reaches = [before(window.low) for window in windows]
-    longest = max(reaches, default=0) + (tree.deadline.offset if tree.deadline else 0)
+    waiting = tree.deadline.offset if tree.deadline and not rechecked else 0
+    longest = max(reaches, default=0) + waiting
     return longest if longest < NO_HIGH else FOR_EVER
 
 

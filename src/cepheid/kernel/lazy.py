@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from cepheid.kernel.compiled import compiled, inlined
-from cepheid.kernel.completing import complete
+from cepheid.kernel.completing import complete, recheck
 from cepheid.kernel.filters import find_meant
 from cepheid.kernel.matches import MATCH_HIGH, MATCH_LOW, MATCH_ROW, MATCH_ROWS, match_count
 from cepheid.kernel.members import members_of_row
@@ -174,6 +174,7 @@ def _consume(m: int, tree: int, found: int) -> None:
 @compiled
 def mark_trees(m: int, now: int) -> None:
     """Forget what has expired, and say which rows are needed."""
+    recheck(m)
     mark_stacks(m, now)
     for place in range(size(m, WAIT_HEAP)):
         at = WAIT_WIDTH * ints(m, WAIT_HEAP)[place]

@@ -129,11 +129,13 @@ COMPONENT_WIDTH = 10
     TREE_ALIVE,
     TREE_CONSUMED,
     TREE_WALKS,
-) = range(15)
-TREE_WIDTH = 15
+    TREE_RECHECKED,
+) = range(16)
+TREE_WIDTH = 16
 NOT_KEPT, KEPT, KEPT_BY_MEMBER = range(3)
 """Whether what a tree consumed is kept in mind: not where it consumes nothing, or where an event
-leaves the only list that it is in; else for all members at once, or for each of them."""
+leaves the only list that it is in; else for all members at once, or for each of them.
+`TREE_RECHECKED` is 1 where compaction decides about matches that wait."""
 
 NARROW_PROGRAM, NARROW_HOLE = range(2)
 NARROW_WIDTH = 2
