@@ -36,6 +36,11 @@ class TimerEvent(Event):
 
     __hash__ = Event.__hash__
 
+    @property
+    def key(self) -> tuple[str, int]:
+        """Which timer it is of, and when."""
+        return self.type, self.end
+
 
 @dataclass(frozen=True)
 class Pair(CompositeEvent):
@@ -44,6 +49,11 @@ class Pair(CompositeEvent):
     parts: tuple[Branch, ...] = ()
 
     __hash__ = Event.__hash__
+
+    @property
+    def key(self) -> tuple[frozenset[tuple[str, int]], ...]:
+        """Which events the match of each side is made of."""
+        return tuple(part.key for part in self.parts)
 
 
 @dataclass(frozen=True)
@@ -60,6 +70,13 @@ class Branch:
     def key(self) -> frozenset[tuple[str, int]]:
         """Which events it is made of, under which labels."""
         return frozenset((label, id(event)) for label, event in self.constituents)
+
+    @property
+    def future(self) -> tuple[object, ...]:
+        """All that its future depends on: branches that are alike in it stay alike."""
+        bound = {label: tuple(map(id, events)) for label, events in self.bound.items()}
+        last = self.last.key if isinstance(self.last, Pair | TimerEvent) else id(self.last)
+        return (self.state, last, self.key, tuple(bound.items()), frozenset(self.timers.items()))
 
     def with_event(self, label: str | None, event: Event) -> Branch:
         """The branch with one event more; a pair brings all of its own, a timer none."""
@@ -131,6 +148,7 @@ class Machine:
             name = min(names, key=lambda name: awaited[name])
             timer = TimerEvent(name, awaited[name], awaited[name])
             matches += self._advance(branch, self._taken(branch, timer, None), timer)
+        self.branches = _unlike(self.branches)
         for state, parallel in self.parallels.items():
             for pair in parallel.fire(now):
                 matches += self._consider(pair, state)
@@ -148,7 +166,9 @@ class Machine:
             else:
                 self.branches.append(branch)
         start = Branch(START)
-        return matches + self._advance(start, self._taken(start, event, source), event)
+        matches += self._advance(start, self._taken(start, event, source), event)
+        self.branches = _unlike(self.branches)
+        return matches
 
     def _decides(self, branch: Branch, event: Event, source: int | None) -> bool:
         """Whether the event follows the last one and lies in the domain of the branch's state."""
@@ -235,6 +255,11 @@ class Machine:
         for transition in self.automaton.transitions[branch.state]:
             names |= self.automaton.scopes[transition.target]
         return {name: time for name, time in branch.timers.items() if name in names}
+
+
+def _unlike(branches: list[Branch]) -> list[Branch]:
+    """Branches of which no two stay alike; those of `([A] | [A])*` would double with every A."""
+    return list({branch.future: branch for branch in branches}.values())
 
 
 def _fires_at(timing: Timing, world: World) -> int | None:
