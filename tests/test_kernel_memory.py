@@ -115,6 +115,18 @@ def test_what_a_rule_with_limits_keeps_does_not_depend_on_compaction() -> None:
     assert kernel.held(0) == before == (900, 1_000)
 
 
+@pytest.mark.parametrize("ordered", [False, True])
+def test_what_comes_out_of_order_is_excluded_by_what_came_before_it(ordered: bool) -> None:
+    """Where events may come so; else what no match waits for any more need not be kept."""
+    kernel = Kernel(ordered=ordered)
+    kernel.deploy(cepheid.load(UNPAID.format(within=3_000), language="sase").rules)
+    list(kernel.feed(batch(kernel, "B", 10, 1, 10)))
+    kernel.compact()
+    list(kernel.feed(batch(kernel, "A", 0, 1, 10)))
+    found = list(kernel.advance(4_000 * SECOND))
+    assert len(found) == int(ordered)
+
+
 def test_matches_on_their_way_out_take_no_room_afterwards() -> None:
     kernel = pair(2 * MANY)
     list(kernel.feed(batch(kernel, "A", 0, MANY, 4)))

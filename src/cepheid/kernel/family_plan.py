@@ -469,11 +469,13 @@ class FamilyPlan:
         """Whether compaction may give up matches that wait in vain, and what it has looked at.
 
         An event that must not be there stays there, if nothing consumes it and what is asked of it
-        does not change. What counts towards limits does not depend on when a state is compacted.
+        does not change. What counts towards limits does not depend on when a state is compacted,
+        nor does what excludes an event that comes out of order.
         """
         negated = [self._inlined(negation.predicate) for negation in self.tree.negations]
         return (
             self.tree.deadline is not None
+            and self.registry.ordered
             and not self.rule.consuming
             and not any(aggregate for part in negated for aggregate in find(part, Aggregate))
             and not any(number in self.registry.limits for number in members)

@@ -158,7 +158,7 @@ class Kernel:
 
     Rules are numbered in the order in which they are deployed, from `first` on. A rule sees the
     events that come after it was deployed. Kernels with one `encoder` take the same batches, once
-    all but the last were refreshed.
+    all but the last were refreshed. Events that are `ordered` come by their ends.
     """
 
     def __init__(
@@ -167,11 +167,12 @@ class Kernel:
         depth_limit: int = 32,
         caused_limit: int = CAUSED,
         failures: bool = False,
+        ordered: bool = True,
         encoder: Encoder | None = None,
         first: int = 0,
     ) -> None:
         self.encoder = encoder or Encoder()
-        self.registry = Registry(self.encoder, failures=failures)
+        self.registry = Registry(self.encoder, failures=failures, ordered=ordered)
         self.registry.rules += [None] * first
         self.compactions = 0
         self._memory = Memory()

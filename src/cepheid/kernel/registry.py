@@ -121,7 +121,8 @@ class Registry:
     """What all strategies share while they plan.
 
     `late` tells how long after its end an event of a type may enter, where that is at all;
-    `limits` how much may be kept for a rule, by its number.
+    `limits` how much may be kept for a rule, by its number. Events are `ordered` if none ends
+    before one that came earlier.
     """
 
     encoder: Encoder = field(default_factory=Encoder)
@@ -129,6 +130,7 @@ class Registry:
     shapes: list[Shape] = field(default_factory=list)
     listened: Counter[str] = field(default_factory=Counter)
     failures: bool = False
+    ordered: bool = True
     positions: int = 1
     registers: int = 1
     late: Mapping[str, int] = field(default_factory=dict)

@@ -50,14 +50,16 @@ class Matcher:
     """Holds a kernel, its rules by number, and the events that its origins stand for."""
 
     def __init__(self, settings: Settings, schema: Schema) -> None:
-        self.kernel = Kernel(depth_limit=settings.depth_limit, failures=settings.failures)
+        ordered = settings.policy != "best_effort"
+        self.kernel = Kernel(
+            depth_limit=settings.depth_limit, failures=settings.failures, ordered=ordered
+        )
         self.rules: dict[int, Rule] = {}
         self.numbers: dict[str, int] = {}
         self._settings = settings
         self.payload = Payload(self.kernel.encoder, self.rules, schema)
-        if settings.policy == "best_effort":
-            # Origins follow the order of arrival then, which need not be the total order.
-            self.payload.origins_tell = False
+        # Where not, origins follow the order of arrival.
+        self.payload.origins_tell = ordered
         self._next_origin = 0
         self._inputs: dict[int, frozenset[str]] = {}
         self._ticking: set[int] = set()
